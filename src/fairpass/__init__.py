@@ -1,0 +1,30 @@
+"""fairpass: fair node classification on graphs by message passing.
+
+The names below are loaded when they are first used, so that `import fairpass` costs nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public name -> the module it lives in.
+_HOME = {
+    "load": "fairpass.datasets",
+    "from_tables": "fairpass.datasets",
+    "synthetic": "fairpass.datasets",
+    "Evaluation": "fairpass.metrics",
+    "evaluate": "fairpass.metrics",
+}
+
+__all__ = [*sorted(_HOME), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'fairpass' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

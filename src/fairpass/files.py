@@ -1,0 +1,51 @@
+"""Files that are either whole or absent: written under a temporary name, then renamed."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `target`; rename it to `target` on success, remove it on any failure.
+
+    Whoever reads `target` sees the old file or the whole new one, whatever happens in between
+    (an exception, Ctrl-C, a full disk).
+    """
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files private (0600); a result should be as readable as any other new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(target: str | os.PathLike[str], content: bytes) -> Path:
+    """Write `content` to `target` atomically."""
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(content)
+    return Path(target)
+
+
+def write_text(target: str | os.PathLike[str], content: str) -> Path:
+    """Write `content` to `target` atomically, as UTF-8."""
+    return write_bytes(target, content.encode())
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Return the hexadecimal SHA-256 of a file's content."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,18 @@
+"""Graphs to learn from: the benchmarks, a user's own tables, and synthetic ones."""
+
+from fairpass.datasets.registry import fetch, is_available, load, names, table_spec
+from fairpass.datasets.statistics import GraphStatistics, describe
+from fairpass.datasets.synthetic import synthetic
+from fairpass.datasets.tables import from_tables
+
+__all__ = [
+    "GraphStatistics",
+    "describe",
+    "fetch",
+    "from_tables",
+    "is_available",
+    "load",
+    "names",
+    "synthetic",
+    "table_spec",
+]

@@ -1,0 +1,81 @@
+"""Built graphs, kept on disk under a key made from the content of the table."""
+
+import hashlib
+import logging
+import os
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+from numpy.typing import ArrayLike, NDArray
+
+from fairpass.datasets.similarity import RECIPE_VERSION, build_graph
+from fairpass.files import write_bytes
+
+logger = logging.getLogger(__name__)
+
+_STORED = np.dtype("<i4")
+_DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+def cached_graph(
+    features: ArrayLike, threshold: float, *, cache_dir: str | os.PathLike[str] | None = None
+) -> NDArray[np.int64]:
+    """Return `build_graph(features, threshold)`, from disk if it was built before.
+
+    A cache file that is damaged, truncated or not ours is rebuilt; a cache that cannot be written costs only
+    a warning in the log. Processes may share a cache: a file is whole or absent, and the same key means the
+    same content.
+
+    Args:
+        features: The rows to connect, shape [N, d].
+        threshold: The similarity threshold of the recipe.
+        cache_dir: Where the graphs are kept; by default the directory `FAIRPASS_CACHE` names, else `graphs`
+            in the user's cache directory.
+    """
+    key = _content_key(features, threshold)
+    path = _directory(cache_dir) / f"{key.hex()}.graph"
+    edges = _read(path, key)
+    if edges is None:
+        edges = build_graph(features, threshold)
+        _write(path, key, edges)
+    return edges
+
+
+def _directory(cache_dir: str | os.PathLike[str] | None) -> Path:
+    chosen = cache_dir or os.environ.get("FAIRPASS_CACHE")
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("fairpass")) / "graphs"
+
+
+def _content_key(features: ArrayLike, threshold: float) -> bytes:
+    rows = np.ascontiguousarray(features, dtype="<f8")
+    recipe = f"similarity graph {RECIPE_VERSION}, threshold {float(threshold).hex()}, shape {rows.shape}\n"
+    return hashlib.sha256(recipe.encode() + rows.tobytes()).digest()
+
+
+def _checksum(key: bytes, content: bytes) -> bytes:
+    # With the key in it, the whole and undamaged file of another graph fails as well.
+    return hashlib.sha256(key + content).digest()
+
+
+def _read(path: Path, key: bytes) -> NDArray[np.int64] | None:
+    try:
+        stored = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        logger.warning("The cached graph %s cannot be read and is built again: %s", path, error)
+        return None
+    checksum, content = stored[:_DIGEST_SIZE], stored[_DIGEST_SIZE:]
+    if checksum != _checksum(key, content):
+        logger.warning("The cached graph %s is damaged and is built again", path)
+        return None
+    return np.frombuffer(content, dtype=_STORED).reshape(-1, 2).astype(np.int64)
+
+
+def _write(path: Path, key: bytes, edges: NDArray[np.int64]) -> None:
+    content = edges.astype(_STORED).tobytes()
+    try:
+        write_bytes(path, _checksum(key, content) + content)
+    except OSError as error:
+        logger.warning("The graph could not be cached in %s: %s", path.parent, error)

@@ -1,0 +1,40 @@
+"""A split that is written in a column of the table, and what every split must have."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from fairpass.datasets.splits import Split
+from fairpass.datasets.values import MISSING, text_of
+from fairpass.errors import DataError
+
+# What a column may call the parts of a split -> their names here.
+_PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+
+
+def split_by_column(column: "pd.Series[Any]", y: Tensor) -> Split:
+    """Return the split that a column names ("train", "val", "test"); any other node is in no part."""
+    part_of = {value: _PARTS.get(text_of(value).strip().lower()) for value in column.dropna().unique()}
+    parts = column.astype(object).map(part_of)
+    masks = {
+        part: torch.from_numpy((parts == part).to_numpy(dtype=bool)) & (y != MISSING)
+        for part in _PARTS.values()
+    }
+    return Split(**masks)
+
+
+def check_split(split: Split, codes: Tensor, what: str, names: Sequence[str]) -> None:
+    """Refuse a split with a part that has no node of some label or group."""
+    for part in fields(split):
+        mask: Tensor = getattr(split, part.name)
+        present = torch.bincount(codes[mask & (codes != MISSING)], minlength=len(names))
+        if not present.all():
+            absent = names[int(present.argmin())]
+            raise DataError(
+                f"none of the {int(mask.sum())} labelled nodes in the {part.name} split "
+                f"is of {what} {absent!r}: split otherwise, or merge rare {what}s"
+            )

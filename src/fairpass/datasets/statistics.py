@@ -1,0 +1,334 @@
+"""What a graph looks like before any training, and where bias can come from."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from fairpass.datasets.similarity import undirected_edges
+from fairpass.errors import DataError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+_AUC_NODES = 5_000
+_AUC_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How the edges mix the values of a node attribute, over the edges whose both ends are known.
+
+    `homophily` is the share of edges that join equal values; the others cross. With `a_v` the share of edge
+    ends that have value `v`, `expected = sum_v a_v^2` is the homophily of the same ends paired at random, and
+    `assortativity = (homophily - expected) / (1 - expected)` is Newman's coefficient
+    (https://arxiv.org/abs/cond-mat/0209450): 0 for random mixing, 1 if no edge crosses.
+    """
+
+    edges: int
+    homophily: float
+    expected: float
+    assortativity: float
+
+    def __str__(self) -> str:
+        return f"{self.homophily:.3f} (at random {self.expected:.3f}, assortativity {self.assortativity:.3f})"
+
+
+@dataclass(frozen=True)
+class GroupStatistics:
+    """One group: its size, its label rates `P(y = label | group)` among the labelled, and its degrees."""
+
+    name: str
+    size: int
+    labelled: int
+    label_rates: dict[str, float]
+    degree_mean: float
+    degree_median: float
+    degree_max: int
+
+    def __str__(self) -> str:
+        rates = list(self.label_rates.items())
+        shown = rates[1:] if len(rates) == 2 else rates  # of two labels the second says it all
+        label_text = ", ".join(f"P(y = {label}) = {rate:.3f}" for label, rate in shown)
+        degree_text = f"mean {self.degree_mean:.1f}, median {self.degree_median:g}, max {self.degree_max:,}"
+        return f"{self.size:,} nodes, {label_text}, degree {degree_text}"
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What the features tell about the group.
+
+    `sensitive_feature` names the feature that is the sensitive attribute itself, if there is one; the rest
+    leaves it out. `correlations` holds the features with the largest absolute correlation with a group (one
+    against the rest), largest first. `auc` is the cross-validated AUC of a logistic regression that predicts
+    the group (averaged one against the rest for more than two), `None` unless asked for.
+    """
+
+    sensitive_feature: str | None
+    correlations: dict[str, float]
+    auc: float | None
+
+    def __str__(self) -> str:
+        parts = [f"{name} {correlation:.2f}" for name, correlation in self.correlations.items()]
+        if self.sensitive_feature is not None:
+            parts.insert(0, f"{self.sensitive_feature} is itself a feature")
+        if self.auc is not None:
+            parts.append(f"linear AUC {self.auc:.3f}")
+        return ", ".join(parts) or "no features"
+
+
+@dataclass(frozen=True, repr=False)
+class GraphStatistics:
+    """What `describe` found; a number that is not defined (no labelled node, one group only) is `nan`."""
+
+    nodes: int
+    edges: int
+    features: int
+    label_counts: dict[str, int]
+    unlabelled: int
+    unknown_group: int
+    groups: tuple[GroupStatistics, ...]
+    label_mixing: Mixing
+    sensitive_mixing: Mixing
+    isolated: int
+    components: int
+    largest_component: int
+    leakage: Leakage
+
+    @property
+    def label_homophily(self) -> float:
+        """H, the share of edges that join equal labels."""
+        return self.label_mixing.homophily
+
+    @property
+    def sensitive_homophily(self) -> float:
+        """H_f, the share of edges that join nodes of one group."""
+        return self.sensitive_mixing.homophily
+
+    @property
+    def base_rate_gap(self) -> float:
+        """The largest difference of `P(y = label | group)` between two groups, over all labels."""
+        known = [list(group.label_rates.values()) for group in self.groups if group.labelled]
+        return float(np.ptp(known, axis=0).max()) if len(known) > 1 else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain dicts and lists, ready for JSON (`nan` becomes `None`)."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+    def __repr__(self) -> str:
+        lines = [
+            (
+                "nodes",
+                f"{self.nodes:,}, {self.unlabelled:,} unlabelled, {self.unknown_group:,} of unknown group",
+            ),
+            ("edges", f"{self.edges:,} undirected, {self.isolated:,} isolated nodes"),
+            ("components", f"{self.components:,}, the largest with {self.largest_component:,} nodes"),
+            ("features", f"{self.features:,}"),
+            ("labels", ", ".join(f"{name}: {count:,}" for name, count in self.label_counts.items())),
+            ("H (labels)", self.label_mixing),
+            ("H_f (groups)", self.sensitive_mixing),
+            *((f"group {group.name}", group) for group in self.groups),
+            ("leakage", self.leakage),
+        ]
+        width = max(len(key) for key, _ in lines)
+        return "\n".join([type(self).__name__, *(f"  {key:<{width}}  {text}" for key, text in lines)])
+
+
+class StatisticsRow(NamedTuple):
+    """One row of the statistics table of the benchmarks."""
+
+    name: str
+    nodes: int
+    edges: int
+    features: int
+    H: float
+    H_f: float
+
+
+def statistics_row(name: str, data: "Data") -> StatisticsRow:
+    """Return the row of the statistics table for one graph."""
+    found = describe(data)
+    return StatisticsRow(
+        name, found.nodes, found.edges, found.features, found.label_homophily, found.sensitive_homophily
+    )
+
+
+def describe(data: "Data", *, leakage_auc: bool = False, top: int = 5, seed: int = 0) -> GraphStatistics:
+    """Describe a graph with labels and a sensitive attribute.
+
+    Args:
+        data: Needs `x` [N, d], `edge_index` [2, ...], `y` [N] (-1: unlabelled) and `sens` [N] (-1: unknown);
+            `feature_names`, `label_names`, `group_names` and `sens_column` are used where present.
+        leakage_auc: Also measure how well the features predict the group (on at most 5,000 nodes).
+        top: How many features to name in `Leakage.correlations`.
+        seed: For the nodes and folds of `leakage_auc`.
+    """
+    if top < 0:
+        raise DataError(f"'top' must not be negative (got {top})")
+    x, edges, y, sens = _arrays(data)
+    label_names = _names(data, "label_names", int(y.max()) + 1)
+    group_names = _names(data, "group_names", int(sens.max()) + 1)
+    degrees = np.bincount(edges.ravel(), minlength=len(x))
+    component_sizes = _component_sizes(edges, len(x))
+    return GraphStatistics(
+        nodes=len(x),
+        edges=len(edges),
+        features=x.shape[1],
+        label_counts=dict(zip(label_names, _counts(y, len(label_names)).tolist(), strict=True)),
+        unlabelled=int((y < 0).sum()),
+        unknown_group=int((sens < 0).sum()),
+        groups=tuple(
+            _group(name, y[sens == group], degrees[sens == group], label_names)
+            for group, name in enumerate(group_names)
+        ),
+        label_mixing=_mixing(y[edges]),
+        sensitive_mixing=_mixing(sens[edges]),
+        isolated=int((degrees == 0).sum()),
+        components=len(component_sizes),
+        largest_component=int(component_sizes.max()),
+        leakage=_leakage(data, x, sens, leakage_auc, top, seed),
+    )
+
+
+def _arrays(data: "Data") -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the features, the undirected edges, the labels and the groups, after checking them."""
+    needed = ("x", "edge_index", "y", "sens")
+    missing = [name for name in needed if getattr(data, name, None) is None]
+    if missing:
+        raise DataError(f"'data' must have {', '.join(needed)} (missing: {', '.join(missing)})")
+    x, edge_index, y, sens = (getattr(data, name).detach().cpu().numpy() for name in needed)
+    if x.ndim != 2 or len(x) == 0 or not np.isfinite(x).all():
+        raise DataError(f"'x' must be a finite matrix with a row per node (got shape {x.shape})")
+    for name, values in (("y", y), ("sens", sens)):
+        if values.shape != (len(x),) or values.dtype.kind not in "iub":
+            raise DataError(
+                f"'{name}' must hold one integer per node, {len(x)} in all "
+                f"(got {values.dtype} of shape {values.shape})"
+            )
+    if edge_index.ndim != 2 or len(edge_index) != 2:
+        raise DataError(f"'edge_index' must have shape [2, edges] (got {list(edge_index.shape)})")
+    if edge_index.min(initial=0) < 0 or edge_index.max(initial=0) >= len(x):
+        raise DataError(
+            f"'edge_index' must hold node numbers from 0 to {len(x) - 1} "
+            f"(got {edge_index.min()} to {edge_index.max()})"
+        )
+    return x, undirected_edges(edge_index.T), y.astype(np.int64), sens.astype(np.int64)
+
+
+def _names(data: "Data", attribute: str, count: int) -> list[str]:
+    """Return the given names; values beyond them are named by their number."""
+    given: Sequence[str] = getattr(data, attribute, None) or []
+    return [*map(str, given), *map(str, range(len(given), count))]
+
+
+def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    return np.bincount(values[values >= 0], minlength=count)
+
+
+def _component_sizes(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+    adjacency = coo_array(
+        (np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(nodes, nodes)
+    )
+    return np.bincount(connected_components(adjacency, directed=False)[1])
+
+
+def _mixing(ends: NDArray[np.int64]) -> Mixing:
+    ends = ends[(ends >= 0).all(axis=1)]
+    if len(ends) == 0:
+        return Mixing(0, math.nan, math.nan, math.nan)
+    homophily = float((ends[:, 0] == ends[:, 1]).mean())
+    expected = float(((np.bincount(ends.ravel()) / ends.size) ** 2).sum())
+    assortativity = (homophily - expected) / (1 - expected) if expected < 1 else math.nan
+    return Mixing(len(ends), homophily, expected, assortativity)
+
+
+def _group(
+    name: str, y: NDArray[np.int64], degrees: NDArray[np.int64], label_names: Sequence[str]
+) -> GroupStatistics:
+    labels = _counts(y, len(label_names))
+    labelled = int(labels.sum())
+    return GroupStatistics(
+        name=name,
+        size=len(y),
+        labelled=labelled,
+        label_rates={
+            label: int(count) / labelled if labelled else math.nan
+            for label, count in zip(label_names, labels, strict=True)
+        },
+        degree_mean=float(degrees.mean()) if len(y) else math.nan,
+        degree_median=float(np.median(degrees)) if len(y) else math.nan,
+        degree_max=int(degrees.max(initial=0)),
+    )
+
+
+def _leakage(
+    data: "Data", x: NDArray[Any], sens: NDArray[np.int64], with_auc: bool, top: int, seed: int
+) -> Leakage:
+    names = _names(data, "feature_names", x.shape[1])
+    if len(names) != x.shape[1]:
+        raise DataError(f"'feature_names' must name {x.shape[1]} features (got {len(names)} names)")
+    own = getattr(data, "sens_column", None)
+    if own is not None and not 0 <= own < x.shape[1]:
+        raise DataError(f"'sens_column' must be None or one of the {x.shape[1]} columns of 'x' (got {own})")
+    others = np.array([column for column in range(x.shape[1]) if column != own], dtype=np.int64)
+    known = np.flatnonzero(sens >= 0)
+    features, groups = x[np.ix_(known, others)], sens[known]
+    correlations = _group_correlations(features, groups)
+    strongest = np.argsort(-correlations, kind="stable")[:top]
+    return Leakage(
+        sensitive_feature=None if own is None else names[own],
+        correlations={names[others[index]]: float(correlations[index]) for index in strongest},
+        auc=_linear_auc(features, groups, seed) if with_auc else None,
+    )
+
+
+def _group_correlations(features: NDArray[Any], groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return `max_g |corr(feature, 1[group = g])|` for each feature; 0 for a constant one.
+
+    For a group with share p of the nodes the correlation is `(mean_g - mean) / std * sqrt(p / (1 - p))`.
+    """
+    largest = np.zeros(features.shape[1])
+    shares = np.bincount(groups) / max(len(groups), 1)
+    present = np.flatnonzero((shares > 0) & (shares < 1))
+    if len(present) == 0:
+        return largest
+    mean, std = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
+    varies = np.ptp(features, axis=0) > 0  # the std of a constant column need not be exactly 0
+    for group in present:
+        shift = features[groups == group].mean(axis=0, dtype=np.float64) - mean
+        odds = shares[group] / (1 - shares[group])
+        scaled = np.divide(shift, std, out=np.zeros_like(shift), where=varies)
+        largest = np.maximum(largest, np.abs(scaled) * math.sqrt(odds))
+    return largest
+
+
+def _linear_auc(features: NDArray[Any], groups: NDArray[np.int64], seed: int) -> float:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    sample = np.random.default_rng(seed).permutation(len(groups))[:_AUC_NODES]
+    # A group needs a node to learn from and one to be tested on.
+    sample = sample[np.bincount(groups[sample])[groups[sample]] >= 2]
+    sizes = np.unique(groups[sample], return_counts=True)[1]
+    if len(sizes) < 2 or features.shape[1] == 0:
+        return math.nan
+    folds = StratifiedKFold(min(_AUC_FOLDS, int(sizes.min())), shuffle=True, random_state=seed)
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
+    x = features[sample].astype(np.float64)
+    return float(cross_val_score(model, x, groups[sample], cv=folds, scoring="roc_auc_ovr").mean())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,253 @@
+r"""Gaussian sums as Fourier series: O(N) for points in at most three dimensions.
+
+On a box of side `L = span + sqrt(ln(1/eps)/alpha)` the one-dimensional Gaussian is, to `eps`, the series
+
+.. math::
+    e^{-\alpha r^2} \approx \sum_{|k| \le \kappa} c_k e^{2\pi i k r/L}, \qquad
+    c_k = \frac{\sqrt{\pi/\alpha}}{L} e^{-(\pi k/L)^2/\alpha}, \qquad
+    \kappa = \Big\lceil \frac{L}{\pi} \sqrt{\alpha \ln(1/\epsilon)} \Big\rceil .
+
+With the real features `phi(x) = sqrt(c) [1, cos, sin]` a dimension's kernel is `phi(t) . phi(s)`, and a sum over all
+sources falls apart into three steps that are kept apart, because only the small moment tensor crosses nodes:
+
+1. `moments(sources, strengths)`: `T = sum_j phi(s_j) w_j`, just `q m^d` numbers whatever N is;
+2. moments of several chunks (or processes) are combined by adding them;
+3. `evaluate(targets, T)`: `phi(t_i) . T`.
+
+The derivative of a feature is another feature of the same dimension (`phi' = phi D`), so that the gradient of a sum
+is the evaluation of other, equally small moments: `grad phi . T = phi . (D T)`. Nothing is ever differentiated.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+MAX_DIMENSION = 3
+# Numbers in a chunk's largest temporary, 2 MB in float32: small enough to stay in cache, large enough to be few.
+CHUNK_NUMBERS = 1 << 19
+# Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it made anew.
+KEEP_NUMBERS = 1 << 24
+
+
+@dataclass(frozen=True)
+class Box:
+    """The periodic box of one problem (or one batch of problems) and its modes.
+
+    Attributes:
+        centre: middle of the points in the box's axes, `(B, 1, d)`.
+        axes: orthonormal axes in which the points' box is small, `(B, d, d)`.
+        side: period in each dimension, `(B, d)`.
+        modes: highest frequency kept in each dimension.
+        alpha: kernel parameter, `(B,)`.
+    """
+
+    centre: Tensor
+    axes: Tensor
+    side: Tensor
+    modes: tuple[int, ...]
+    alpha: Tensor
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the number of real features in each dimension."""
+        return tuple(2 * kappa + 1 for kappa in self.modes)
+
+    @cached_property
+    def derivatives(self) -> list[Tensor]:
+        """Return for each dimension the matrix `D`, `(B, m, m)`, with `phi' = phi D`.
+
+        A cosine's derivative is minus a sine and a sine's a cosine, so `D` makes the halves of `T` change places.
+        """
+        matrices = []
+        for k, kappa in enumerate(self.modes):
+            cosines = torch.arange(1, kappa + 1, device=self.side.device)
+            omega = (2 * math.pi / self.side[:, k, None]) * cosines
+            matrix = self.side.new_zeros((len(self.side), 2 * kappa + 1, 2 * kappa + 1))
+            matrix[:, cosines, cosines + kappa] = omega
+            matrix[:, cosines + kappa, cosines] = -omega
+            matrices.append(matrix)
+        return matrices
+
+    def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
+        """Return `D T`, the moments whose evaluation is the derivative of `phi . T` along one axis of the box."""
+        matrix = self.derivatives[dimension]
+        last = len(self.modes) - 1
+        if dimension == last:
+            return moments @ matrix.mT[:, None]
+        if last == 1:
+            return (matrix @ moments.flatten(2)).unflatten(2, moments.shape[2:])
+        grid = moments.unflatten(1, self.sizes[:-1]).movedim(1 + dimension, -1)
+        return (grid @ matrix.mT[:, None, None]).movedim(-1, 1 + dimension).flatten(1, last)
+
+    def gradient(self, moments: Tensor) -> Tensor:
+        """Return the moments of all first derivatives, dimension by dimension: `d q` columns."""
+        return torch.cat([self.differentiate(moments, k) for k in range(len(self.modes))], 2)
+
+
+def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
+    """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`."""
+    dimension = points[0].shape[-1]
+    axes = torch.eye(dimension, dtype=alpha.dtype, device=alpha.device).expand(len(alpha), -1, -1)
+    low, high = _extent(points, axes)
+    if dimension > 1:
+        # Distances do not depend on the axes, the number of modes does: along their principal axes the two nearly
+        # opposite logits of a binary classifier are a thin strip.
+        principal = _principal_axes(points[0])
+        bounds = _extent(points, principal)
+        if (bounds[1] - bounds[0]).prod(-1).sum() < (high - low).prod(-1).sum():
+            axes, (low, high) = principal, bounds
+    log_eps = math.log(2 * dimension / eps)
+    side = (high - low) + torch.sqrt(log_eps / alpha)[:, None]
+    kappa = torch.ceil(side / math.pi * torch.sqrt(alpha * log_eps)[:, None]).amax(0).tolist()
+    if not all(map(math.isfinite, kappa)):
+        raise ValueError("'targets' and 'sources' must be finite (got NaN or infinity)")
+    modes = tuple(int(k) for k in kappa)
+    return Box(centre=((low + high) / 2)[:, None, :], axes=axes, side=side, modes=modes, alpha=alpha)
+
+
+def _principal_axes(points: Tensor) -> Tensor:
+    sample = points[:, :: max(1, points.shape[1] // 4096)]
+    centred = (sample - sample.mean(1, keepdim=True)).double().nan_to_num()
+    # Widest first: the last dimension's features are the ones repeated for every column.
+    return torch.linalg.eigh(centred.mT @ centred).eigenvectors.flip(-1).to(points.dtype)
+
+
+def _extent(points: tuple[Tensor, ...], axes: Tensor) -> tuple[Tensor, Tensor]:
+    bounds = [torch.aminmax(p @ axes, dim=1) for p in points]
+    low = torch.stack([b.min for b in bounds]).amin(0)
+    high = torch.stack([b.max for b in bounds]).amax(0)
+    return low, high
+
+
+class Features:
+    """The features of some points: those of all dimensions but the last, multiplied out, and those of the last.
+
+    `left` is `(B, n, m_1 ... m_{d-1})` (absent in one dimension), `right` is `(B, n, m_d)`; sums over points are then
+    plain matrix products.
+    """
+
+    def __init__(self, box: Box, points: Tensor) -> None:
+        local = points @ box.axes - box.centre
+        *others, self.right = (_waves(box, local[..., k], k) for k in range(local.shape[-1]))
+        self.left = others[0] if others else None
+        if len(others) == 2:
+            self.left = (others[0][..., :, None] * others[1][..., None, :]).flatten(-2)
+
+    def moments(self, strengths: Tensor) -> Tensor:
+        """Return `sum_j phi_j w_j`, `(B, m_left, q, m_right)`."""
+        weighted = (strengths[..., :, None] * self.right[..., None, :]).flatten(-2)
+        joint = weighted.sum(1, keepdim=True) if self.left is None else self.left.mT @ weighted
+        return joint.unflatten(-1, (strengths.shape[-1], -1))
+
+    def evaluate(self, moments: Tensor) -> Tensor:
+        """Return `phi_i . T`, `(B, n, q)`."""
+        if self.left is None:
+            return self.right @ moments[:, 0].mT
+        contracted = (self.left @ moments.flatten(-2)).unflatten(-1, moments.shape[-2:])
+        return (contracted @ self.right[..., None])[..., 0]
+
+
+def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
+    """Return `sqrt(c) [1, cos, sin]` of one coordinate, `(B, n, 2 kappa + 1)`."""
+    kappa = box.modes[dimension]
+    side, alpha = box.side[:, dimension, None].double(), box.alpha[:, None].double()
+    k = torch.arange(kappa + 1, dtype=torch.float64, device=x.device)
+    amplitude = torch.sqrt(torch.sqrt(math.pi / alpha) / side * torch.exp(-((math.pi * k / side) ** 2) / alpha))
+    amplitude[:, 1:] *= math.sqrt(2)
+    scale = amplitude.to(x.dtype)[:, None, :]
+    # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
+    turns = (x.double() / side)[..., None] * k[1:]
+    angle = turns.sub_(turns.round()).mul_(2 * math.pi).to(x.dtype)
+    out = x.new_empty((*x.shape, 2 * kappa + 1))
+    out[..., :1] = scale[..., :1]
+    torch.mul(angle.cos(), scale[..., 1:], out=out[..., 1 : kappa + 1])
+    torch.mul(angle.sin_(), scale[..., 1:], out=out[..., kappa + 1 :])
+    return out
+
+
+class Expansion:
+    """Some points and their features in a box, chunk by chunk; small ones are kept for the next pass."""
+
+    def __init__(self, box: Box, points: Tensor) -> None:
+        self.box, self.points = box, points
+        numbers = points.shape[0] * points.shape[1] * (math.prod(box.sizes[:-1]) + box.sizes[-1])
+        self._kept: list[Features] | None = [] if numbers <= KEEP_NUMBERS else None
+        self._step = max(64, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 4 * box.sizes[-1])))
+
+    def _chunks(self) -> Iterator[tuple[slice, Features]]:
+        for i, start in enumerate(range(0, self.points.shape[1], self._step)):
+            rows = slice(start, start + self._step)
+            if self._kept is None:
+                yield rows, Features(self.box, self.points[:, rows])
+                continue
+            if len(self._kept) == i:
+                self._kept.append(Features(self.box, self.points[:, rows]))
+            yield rows, self._kept[i]
+
+    def moments(self, strengths: Tensor) -> Tensor:
+        """Return `T = sum_j phi(s_j) w_j` as `(B, m_left, q, m_right)`; the moments of disjoint sets add up."""
+        sizes = self.box.sizes
+        total = strengths.new_zeros((len(strengths), math.prod(sizes[:-1]), strengths.shape[-1], sizes[-1]))
+        for rows, features in self._chunks():
+            total += features.moments(strengths[:, rows])
+        return total
+
+    def evaluate(self, moments: Tensor) -> Tensor:
+        """Return `phi(t_i) . T` for every point, `(B, n, q)`."""
+        return torch.cat([features.evaluate(moments) for _, features in self._chunks()], 1)
+
+
+def spectral_sum(targets: Expansion, sources: Expansion, strengths: Tensor) -> Tensor:
+    """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j`, with an error of at most `eps sum_j |w_j|` plus rounding."""
+    return targets.evaluate(sources.moments(strengths))
+
+
+def spectral_vjp(
+    targets: Expansion, sources: Expansion, strengths: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of `<grad, spectral_sum(...)>` by targets, sources and strengths."""
+    box, columns = targets.box, grad.shape[-1] * len(targets.box.modes)
+
+    def slopes(values: Tensor, weights: Tensor) -> Tensor:
+        # Fold the columns: sum_q weights_q dE_q/dx, then from the box's axes to the points' own.
+        return (values.unflatten(-1, (-1, weights.shape[-1])) @ weights[..., None])[..., 0] @ box.axes.mT
+
+    pulled = targets.moments(grad)
+    by_target = targets.evaluate(box.gradient(sources.moments(strengths)))
+    values = sources.evaluate(torch.cat([box.gradient(pulled), pulled], 2))
+    by_source, by_strength = values.split([columns, grad.shape[-1]], -1)
+    return slopes(by_target, grad), slopes(by_source, strengths), by_strength
+
+
+def spectral_slope(points: Expansion, strengths: Tensor) -> Tensor:
+    """Return the gradient at each point of `sum_j k(., s_j) w_j`, `(B, N, q, d)`."""
+    box = points.box
+    values = points.evaluate(box.gradient(points.moments(strengths)))
+    return values.unflatten(-1, (len(box.modes), -1)).mT @ box.axes.mT[:, None]
+
+
+def spectral_slope_vjp(points: Expansion, strengths: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of `<grad, spectral_slope(...)>` by points and strengths."""
+    box = points.box
+    dimension, q = len(box.modes), strengths.shape[-1]
+    local = (grad @ box.axes[:, None]).mT.flatten(-2)  # (B, N, d q), dimension by dimension
+    pulled, pushed = points.moments(torch.cat([local, strengths], -1)).split([dimension * q, q], dim=2)
+    # As targets: the Hessian of each column's sum, times the gradient that came in.
+    first = box.gradient(pushed)
+    second = torch.cat([box.differentiate(first[:, :, k * q :], k) for k in range(dimension)], 2)
+    # As sources: the adjoint of D is -D, so a source feels minus the derivative of the pulled moments.
+    adjoint = -sum(box.differentiate(part, k) for k, part in enumerate(pulled.split(q, dim=2)))
+    values = points.evaluate(torch.cat([second, box.gradient(adjoint), adjoint], 2))
+    curved, slopes, by_strength = values.split([second.shape[2], dimension * q, q], -1)
+    incoming = local.unflatten(-1, (dimension, q))
+    out = (slopes.unflatten(-1, (dimension, q)) * strengths[..., None, :]).sum(-1)
+    pairs = [(i, j) for j in range(dimension) for i in range(j, dimension)]
+    for (i, j), column in zip(pairs, curved.unflatten(-1, (-1, q)).unbind(-2), strict=True):
+        out[..., i] += (column * incoming[..., j, :]).sum(-1)
+        if i != j:
+            out[..., j] += (column * incoming[..., i, :]).sum(-1)
+    return out @ box.axes.mT, by_strength

@@ -1,0 +1,198 @@
+"""Downloads from a server on this machine that behaves as badly as servers do."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from fairpass.datasets import download, registry
+from fairpass.datasets.bail import BAIL
+from fairpass.datasets.german import GERMAN
+from fairpass.datasets.spec import TableSpec
+from fairpass.errors import DataError, DownloadError
+
+TABLE = b"WHITE,RECID\r\n" + b"1,0\r\n0,1\r\n" * 30_000
+TAMPERED = TABLE.replace(b"1,0", b"1,1", 1)
+
+
+@dataclass
+class Answer:
+    """What the server sends: `body`, having announced `length` bytes (None: no announcement)."""
+
+    body: bytes = TABLE
+    status: int = 200
+    length: int | None = len(TABLE)
+
+
+TRUNCATED = Answer(body=TABLE[:100_000])
+MISSING = Answer(body=b"not here", status=404, length=8)
+
+
+@dataclass
+class Server:
+    """Gives one answer after the other, the last one for ever."""
+
+    url: str = ""
+    answers: list[Answer] = field(default_factory=lambda: [Answer()])
+    requests: int = 0
+
+    def next_answer(self) -> Answer:
+        answer = self.answers[min(self.requests, len(self.answers) - 1)]
+        self.requests += 1
+        return answer
+
+    @property
+    def spec(self) -> TableSpec:
+        return replace(BAIL, url=self.url, sha256=hashlib.sha256(TABLE).hexdigest())
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer = state.next_answer()
+            self.send_response(answer.status)
+            if answer.length is not None:
+                self.send_header("Content-Length", str(answer.length))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep the test's output clean."""
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.url = f"http://127.0.0.1:{http.server_port}/bail.csv"
+    monkeypatch.setenv("no_proxy", "*")
+    yield state
+    http.shutdown()
+    thread.join()
+    http.server_close()
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses a download would have made."""
+    made: list[float] = []
+    monkeypatch.setattr("fairpass.datasets.download.time.sleep", made.append)
+    return made
+
+
+def test_success(server: Server, tmp_path: Path, pauses: list[float]) -> None:
+    directory = tmp_path / "not" / "there" / "yet"
+    assert download.obtain(server.spec, directory) == TABLE
+    assert [path.name for path in directory.iterdir()] == ["bail.csv"]
+    assert (directory / "bail.csv").read_bytes() == TABLE
+    assert pauses == []
+
+
+def test_a_progress_bar_where_there_is_somebody_to_see_it(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    download.obtain(server.spec, tmp_path / "unseen")
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich this is a terminal
+    download.obtain(server.spec, tmp_path / "seen")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Downloading bail.csv" in err
+    assert "300.0/300.0 kB" in err
+
+
+def test_a_second_time_nothing_is_downloaded(server: Server, tmp_path: Path) -> None:
+    download.obtain(server.spec, tmp_path)
+    assert download.obtain(server.spec, tmp_path) == TABLE
+    assert server.requests == 1
+
+
+def test_a_server_that_does_not_announce_a_length(server: Server, tmp_path: Path) -> None:
+    server.answers = [Answer(length=None)]
+    assert download.obtain(server.spec, tmp_path) == TABLE
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (TRUNCATED, f"broke off after 100000 of {len(TABLE)} bytes"),
+        (replace(TRUNCATED, length=None), "what arrived is not the published table: expected SHA-256"),
+        (Answer(body=TAMPERED), "what arrived is not the published table: expected SHA-256"),
+        (Answer(body=b"", length=0), "what arrived is not the published table: expected SHA-256"),
+        (MISSING, "HTTP Error 404: Not Found"),
+        (replace(MISSING, status=503), "HTTP Error 503"),
+    ],
+    ids=["truncated", "truncated unannounced", "tampered", "empty", "404", "503"],
+)
+def test_failure_leaves_nothing_behind(server: Server, tmp_path: Path, answer: Answer, reason: str) -> None:
+    server.answers = [answer]
+    with pytest.raises(DownloadError, match=rf"in 4 attempts \(.*{reason}.*set FAIRPASS_DATA"):
+        download.obtain(server.spec, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert server.requests == download.ATTEMPTS
+
+
+def test_nobody_answers(server: Server, tmp_path: Path) -> None:
+    spec = replace(server.spec, url="http://127.0.0.1:9/bail.csv")
+    with pytest.raises(DownloadError, match=r"127\.0\.0\.1:9/bail\.csv could not be downloaded"):
+        download.obtain(spec, tmp_path)
+
+
+def test_tries_again_after_longer_and_longer_pauses(
+    server: Server, tmp_path: Path, pauses: list[float]
+) -> None:
+    server.answers = [MISSING, TRUNCATED, Answer(body=TAMPERED), Answer()]
+    assert download.obtain(server.spec, tmp_path) == TABLE
+    assert server.requests == 4
+    assert pauses == [1, 2, 4]
+
+
+@pytest.mark.parametrize("content", [TAMPERED, TABLE[:1000], b""], ids=["tampered", "truncated", "empty"])
+def test_a_wrong_file_in_the_data_directory_is_neither_used_nor_replaced(
+    server: Server, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "bail.csv").write_bytes(content)
+    with pytest.raises(
+        DataError, match=r"bail\.csv' is not the published Bail .* \(expected SHA-256 .*remove it"
+    ):
+        download.obtain(server.spec, tmp_path)
+    assert (tmp_path / "bail.csv").read_bytes() == content
+    assert server.requests == 0
+
+
+def test_a_data_directory_that_cannot_be_written(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    with pytest.raises(DownloadError, match=r"bail\.csv' cannot be written .*set FAIRPASS_DATA"):
+        download.obtain(server.spec, tmp_path / "file")
+
+
+def test_an_embedded_table_has_no_address(tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match="part of the package"):
+        download.obtain(GERMAN, tmp_path)
+
+
+def test_fetch_by_name(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.SPECS, "bail", server.spec)
+    assert not registry.is_available("bail", data_dir=tmp_path)
+    assert registry.fetch("bail", data_dir=tmp_path) == tmp_path / "bail.csv"
+    assert registry.is_available("bail", data_dir=tmp_path)
+    assert registry.fetch("german", data_dir=tmp_path) is None
+    with pytest.raises(DataError, match="'name' must be one of 'german', 'credit', 'bail'"):
+        registry.fetch("baill", data_dir=tmp_path)
+
+
+def test_the_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRPASS_DATA", str(tmp_path / "set"))
+    assert download.data_directory() == tmp_path / "set"
+    assert download.data_directory(tmp_path / "given") == tmp_path / "given"
+    monkeypatch.setenv("FAIRPASS_DATA", "~/tables")
+    assert download.data_directory() == Path.home() / "tables"
+    monkeypatch.delenv("FAIRPASS_DATA")
+    assert download.data_directory().parts[-2:] == ("fairpass", "data") or os.name == "nt"

@@ -1,0 +1,115 @@
+"""The published split and the stratified one."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from fairpass.datasets.splits import Split, label_balanced_ids, label_balanced_split, stratified_split
+from fairpass.errors import DataError
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def labels_and_groups(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+    size = draw(st.integers(1, 80))
+    y = draw(st.lists(st.integers(-1, 2), min_size=size, max_size=size))
+    sens = draw(st.lists(st.integers(-1, 2), min_size=size, max_size=size))
+    return torch.tensor(y), torch.tensor(sens)
+
+
+def assert_disjoint(split: Split, *, within: Tensor) -> None:
+    times_used = split.train.long() + split.val.long() + split.test.long()
+    assert times_used.max() <= 1
+    assert not times_used[~within].any()
+
+
+@given(st.lists(st.integers(-1, 1), min_size=1, max_size=200), st.integers(0, 60), seeds)
+def test_label_balanced_split(labels: list[int], labels_for_training: int, seed: int) -> None:
+    y = torch.tensor(labels)
+    split = label_balanced_split(y, labels_for_training, seed)
+    assert_disjoint(split, within=y >= 0)
+    for label in (0, 1):
+        is_label = y == label
+        count = int(is_label.sum())
+        half, three_quarters = count // 2, 3 * count // 4
+        assert (split.train & is_label).sum() == min(half, labels_for_training // 2)
+        assert (split.val & is_label).sum() == three_quarters - half
+        assert (split.test & is_label).sum() == count - three_quarters
+
+
+def test_label_balanced_masks_are_the_ids() -> None:
+    y = torch.arange(40) % 2
+    split = label_balanced_split(y, 10, seed=3)
+    for mask, ids in zip(
+        (split.train, split.val, split.test), label_balanced_ids(y, 10, seed=3), strict=True
+    ):
+        assert mask.nonzero().flatten().tolist() == sorted(ids)
+
+
+def test_more_training_labels_leave_validation_and_test_alone() -> None:
+    y = torch.arange(200) % 2
+    few, many = label_balanced_ids(y, 10), label_balanced_ids(y, 60)
+    assert few[1:] == many[1:]
+    assert set(few[0]) < set(many[0])
+
+
+@given(labels_and_groups(), seeds)
+def test_stratified_split_uses_every_labelled_node_once(graph: tuple[Tensor, Tensor], seed: int) -> None:
+    y, sens = graph
+    split = stratified_split(y, sens, seed=seed)
+    assert_disjoint(split, within=y >= 0)
+    assert torch.equal(split.train | split.val | split.test, y >= 0)
+
+
+@given(labels_and_groups(), seeds)
+def test_stratified_split_gives_every_label_and_group_its_share(
+    graph: tuple[Tensor, Tensor], seed: int
+) -> None:
+    y, sens = graph
+    split = stratified_split(y, sens, seed=seed)
+    for label, group in set(zip(y[y >= 0].tolist(), sens[y >= 0].tolist(), strict=True)):
+        stratum = (y == label) & (sens == group)
+        count = int(stratum.sum())
+        train, val, test = (int((mask & stratum).sum()) for mask in (split.train, split.val, split.test))
+        assert train >= 1
+        assert test >= (count >= 2)
+        assert val >= (count >= 3)
+        assert abs(train - count / 2) <= 1
+        assert abs(val - count / 4) <= 0.75
+        assert abs(test - count / 4) <= 0.75
+
+
+def test_stratified_fractions() -> None:
+    y, sens = torch.arange(1000) % 2, torch.arange(1000) // 2 % 2
+    split = stratified_split(y, sens, fractions=(0.6, 0.1, 0.3))
+    assert [int(mask.sum()) for mask in (split.train, split.val, split.test)] == [600, 100, 300]
+
+
+def test_the_same_seed_gives_the_same_split_and_another_another() -> None:
+    y, sens = torch.arange(100) % 2, torch.arange(100) // 2 % 2
+    first, again, other = (stratified_split(y, sens, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first.train, again.train)
+    assert not torch.equal(first.train, other.train)
+    assert label_balanced_ids(y, 20, seed=1) == label_balanced_ids(y, 20, seed=1)
+    assert label_balanced_ids(y, 20, seed=1) != label_balanced_ids(y, 20, seed=2)
+
+
+def test_splitting_leaves_labels_groups_and_the_global_generator_alone() -> None:
+    y, sens = torch.arange(12) % 3 - 1, torch.arange(12) % 2
+    before = y.clone(), sens.clone()
+    state = torch.random.get_rng_state()
+    stratified_split(y, sens)
+    label_balanced_split(y, 4)
+    assert torch.equal(y, before[0])
+    assert torch.equal(sens, before[1])
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("fractions", [(0.5, 0.5, 0.0), (0.5, 0.5, 0.5), (1.2, -0.1, -0.1), (0.5, 0.5)])
+def test_wrong_fractions(fractions: tuple[float, float, float]) -> None:
+    y = torch.tensor([0, 1])
+    with pytest.raises(DataError, match="'fractions' must be three positive numbers that sum to 1"):
+        stratified_split(y, y, fractions=fractions)

@@ -58,7 +58,7 @@ def checked_ids(ids: "pd.Series[Any]") -> "pd.Index[Any]":
     if len(repeated):
         raise DataError(
             f"the ids in column {ids.name!r} of 'nodes' must be unique "
-            f"({len(repeated)} occur more than once: {listed(repeated)})"
+            f"({len(repeated)} occur more than once: {listed(repeated.tolist())})"
         )
     index: pd.Index[Any] = pd.Index(ids)
     return index
@@ -74,13 +74,17 @@ def positions(ends: "pd.Series[Any]", ids: "pd.Index[Any]") -> NDArray[np.int64]
     strangers = ends[found < 0]
     if len(strangers):
         raise DataError(
-            f"column {ends.name!r} of 'edges' has {strangers.nunique()} ids that no node has, "
-            f"in {len(strangers)} edges: {listed(strangers.unique())}; {_expected(ids, strangers.iloc[0])}"
+            f"column {ends.name!r} of 'edges' names nodes that do not exist ({strangers.nunique()} ids, "
+            f"{len(strangers)} edges): {listed(strangers.unique().tolist())}; {_expected(ids, strangers)}"
         )
     return found.astype(np.int64)
 
 
-def _expected(ids: "pd.Index[Any]", stranger: Any) -> str:
+def _expected(ids: "pd.Index[Any]", strangers: "pd.Series[Any]") -> str:
     if isinstance(ids, pd.RangeIndex):
         return f"without 'id', an edge must name nodes by their row number, 0 to {len(ids) - 1}"
-    return f"the nodes have ids such as {ids[0]!r} ({type(ids[0]).__name__}, not {type(stranger).__name__})"
+    (node,), (stranger,) = ids[:1].tolist(), strangers.head(1).tolist()
+    kinds = type(node).__name__, type(stranger).__name__
+    return f"the nodes have ids such as {node!r}" + (
+        f" ({kinds[0]}, not {kinds[1]})" if kinds[0] != kinds[1] else ""
+    )

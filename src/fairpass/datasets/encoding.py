@@ -72,9 +72,9 @@ class Encoding:
         return {
             "version": _VERSION,
             "label": self.label,
-            "label_names": self.label_names,
+            "label_names": list(self.label_names),
             "sensitive": self.sensitive,
-            "group_names": self.group_names,
+            "group_names": list(self.group_names),
             "columns": [column_to_dict(column) for column in self.columns],
         }
 
@@ -129,7 +129,7 @@ def fit_encoding(
             logger.warning("column %r is constant and is left out", name)
         else:
             raise DataError(
-                f"column {name!r} is constant ({column.dropna().iloc[0]!r} wherever it has a value)"
+                f"column {name!r} is constant (always {listed(column.dropna().head(1).tolist())})"
             )
     encoding = Encoding(label, labels, sensitive, groups, fitted)
     _check_feature_names(encoding.feature_names)

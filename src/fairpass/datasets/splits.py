@@ -72,16 +72,17 @@ def stratified_split(
     """
     if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
         raise DataError(f"'fractions' must be three positive numbers that sum to 1 (got {fractions})")
+    if seed < 0:
+        raise DataError(f"'seed' must not be negative (got {seed})")
     generator = np.random.default_rng(seed)
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
-    strata = torch.stack([y, sens.clamp(min=-1)], dim=1)
-    for stratum in torch.unique(strata[y >= 0], dim=0):
-        ids = generator.permutation(torch.nonzero((strata == stratum).all(dim=1)).flatten().numpy())
+    stratum_of = (y * (sens.max() + 2) + sens.clamp(min=-1) + 1).numpy()
+    for stratum in np.unique(stratum_of[(y >= 0).numpy()]):
+        ids = generator.permutation(np.flatnonzero(stratum_of == stratum))
         n = len(ids)
-        test = max(round(fractions[2] * n), int(n >= 2))
-        val = max(round(fractions[1] * n), int(n >= 3))
-        train = n - test - val
-        parts[0].extend(ids[:train].tolist())
-        parts[1].extend(ids[train : train + val].tolist())
-        parts[2].extend(ids[train + val :].tolist())
+        test = min(max(round(fractions[2] * n), 1), n - 1)
+        val = min(max(round(fractions[1] * n), 1), n - 1 - test)
+        bounds = np.cumsum([n - test - val, val])
+        for part, chosen in zip(parts, np.split(ids, bounds), strict=True):
+            part.extend(chosen.tolist())
     return _masks(y.numel(), parts)

@@ -211,7 +211,7 @@ def _distinct_integers(generator: np.random.Generator, bound: int, count: int) -
     """Return `count` of the integers below `bound`, every choice equally likely, in O(count) memory.
 
     numpy's `choice` without replacement needs memory for all `bound` integers once it is asked for a fiftieth
-    of them, and its `unique` hashes, which took ten times as long as sorting for ten million.
+    of them, and its `unique` hashes, which took ten times as long as sorting for twenty million.
     """
     if 2 * count > bound:
         chosen = np.ones(bound, dtype=bool)

@@ -72,7 +72,8 @@ def from_tables(
         target: The column of `edges` with the other end; by default the second.
         features: The columns that become features; by default all without another role.
         drop: Columns that do not become features.
-        keep_sensitive: Whether the sensitive attribute is a feature too: one column, the index of the group.
+        keep_sensitive: Whether the sensitive attribute is a feature too: one column, the index of the group,
+            at `sens_column` (PyG stores no None: otherwise, `data.get("sens_column")` is None).
         positive: The label with index 1 if there are two; by default the larger.
         split: A column with "train", "val" (or "valid", "validation") and "test"; a node with anything else
             is in no mask. By default the labelled nodes are split by `stratified_split`.
@@ -137,14 +138,19 @@ def from_tables(
         max_levels=max_levels,
     )
     # A table that is encoded like an earlier one may lack labels and, if unknown groups are allowed, groups.
-    nowhere = torch.full((len(node_table.frame),), MISSING)
-    y = nowhere.clone() if known and label not in node_table else torch.from_numpy(meaning.labels(node_table))
-    sens = nowhere if known and sensitive not in node_table else torch.from_numpy(meaning.groups(node_table))
+    unknown = torch.full((len(node_table.frame),), MISSING)
+    y = unknown if known and label not in node_table else torch.from_numpy(meaning.labels(node_table))
+    sens = (
+        unknown.clone()
+        if known and sensitive not in node_table
+        else torch.from_numpy(meaning.groups(node_table))
+    )
     graph, node_ids = _graph(node_table, edge_table, id, source, target)
     if split is not None:
         parts = split_by_column(node_table[split], y)
     elif known:
-        parts = Split(train=y < MISSING, val=y < MISSING, test=y != MISSING)
+        nobody = torch.zeros_like(y, dtype=torch.bool)
+        parts = Split(train=nobody, val=nobody.clone(), test=y != MISSING)
     else:
         parts = stratified_split(y, sens, fractions=fractions, seed=seed)
     if not known:
@@ -162,8 +168,8 @@ def from_tables(
         test_mask=parts.test,
         feature_names=meaning.feature_names,
         sens_column=meaning.sens_column,
-        label_names=meaning.label_names,
-        group_names=meaning.group_names,
+        label_names=list(meaning.label_names),
+        group_names=list(meaning.group_names),
         node_ids=node_ids,
         provenance={
             "source": "tables",

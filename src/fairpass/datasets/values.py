@@ -31,18 +31,16 @@ def first_missing(column: "pd.Series[Any]") -> str:
 
 def text_of(value: Any) -> str:
     """Return a value as text; a whole number is written the same whether it was stored as int or float."""
-    if (
-        isinstance(value, int | float | np.number)
-        and not isinstance(value, bool)
-        and float(value).is_integer()
-    ):
+    if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
 def as_text(column: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return a column as the text a CSV file would hold; what is missing stays missing."""
-    return column.astype(object).map({value: text_of(value) for value in column.dropna().unique()})
+    if isinstance(column.dtype, pd.StringDtype):
+        return column
+    return column.astype(object).map({value: text_of(value) for value in column.dropna().unique().tolist()})
 
 
 def whole_numbers(column: "pd.Series[Any]") -> list[Any]:
@@ -104,6 +102,7 @@ def _factorized(column: "pd.Series[Any]") -> tuple[NDArray[np.int64], list[Any]]
         raise DataError(
             f"column {column.name!r} must hold single values such as numbers or text ({error})"
         ) from error
-    if any(isinstance(value, float) and math.isinf(value) for value in values):
+    found = pd.Index(values).tolist()
+    if any(isinstance(value, float) and math.isinf(value) for value in found):
         raise DataError(f"column {column.name!r} must be finite (got inf)")
-    return codes, list(values)
+    return codes, found

@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from fairpass.kernels.spectral import MAX_DIMENSION, Box, Expansion, fit_box
@@ -62,20 +61,19 @@ def choose(t: Tensor, s: Tensor, q: int, alpha: Tensor, backend: Backend, eps: f
         return Plan(backend)
     if backend == "auto" and (batch * n * m <= FEW_PAIRS or dimension > MAX_DIMENSION):
         return Plan("tiled")
-    box = fit_box((t,) if t is s else (t, s), alpha, eps)
-    if backend == "spectral":
-        return _spectral(box, t, s)
+    points = t.mT.contiguous()
+    others = points if t is s else s.mT.contiguous()
+    box = fit_box((points,) if t is s else (points, others), alpha, eps)
     by_pairs = pairwise_cost(batch * n * m, q)
     by_modes = spectral_cost(batch * (n + m), q, box.sizes)
-    # Many modes, or many pairs: see whether slabs along the widest axis would have fewer of both.
-    widest = torch.stack([t.amax(1) - t.amin(1), s.amax(1) - s.amin(1)]).amax((0, 2))
-    costs = [split_cost(n, m, q, a, eps, span, box) for a, span in zip(alpha.tolist(), widest.tolist(), strict=True)
-             if span > (WIDTH + HALO) * reach(a, eps)]
-    if len(costs) == batch and sum(costs) < min(by_pairs, by_modes):
-        return Plan("split")
-    return _spectral(box, t, s) if by_modes < by_pairs else Plan("tiled")
-
-
-def _spectral(box: Box, t: Tensor, s: Tensor) -> Plan:
-    targets = Expansion(box, t)
-    return Plan("spectral", (targets, targets if t is s else Expansion(box, s)))
+    if backend == "auto":
+        # Slabs can only help where the box is many reaches long; then see if they have fewer pairs and modes.
+        spans = [(a, side - reach(a, eps)) for a, side in zip(alpha.tolist(), box.side.amax(1).tolist(), strict=True)]
+        if all(span > 2 * (WIDTH + HALO) * reach(a, eps) for a, span in spans):
+            in_slabs = sum(split_cost(n, m, q, a, eps, span, box) for a, span in spans)
+            if in_slabs < min(by_pairs, by_modes):
+                return Plan("split")
+        if by_pairs < by_modes:
+            return Plan("tiled")
+    targets = Expansion(box, points)
+    return Plan("spectral", (targets, targets if t is s else Expansion(box, others)))

@@ -38,7 +38,7 @@ class Box:
     """The periodic box of one problem (or one batch of problems) and its modes.
 
     Attributes:
-        centre: middle of the points in the box's axes, `(B, 1, d)`.
+        centre: middle of the points in the box's axes, `(B, d, 1)`.
         axes: orthonormal axes in which the points' box is small, `(B, d, d)`.
         side: period in each dimension, `(B, d)`.
         modes: highest frequency kept in each dimension.
@@ -89,15 +89,18 @@ class Box:
 
 
 def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
-    """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`."""
-    dimension = points[0].shape[-1]
+    """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`.
+
+    Here and below points are `(B, d, n)`: with the nodes last, every element-wise operation runs along them.
+    """
+    dimension = points[0].shape[1]
     axes = torch.eye(dimension, dtype=alpha.dtype, device=alpha.device).expand(len(alpha), -1, -1)
-    low, high = _extent(points, axes)
+    low, high = _extent(points)
     if dimension > 1:
         # Distances do not depend on the axes, the number of modes does: along their principal axes the two nearly
         # opposite logits of a binary classifier are a thin strip.
         principal = _principal_axes(points[0])
-        bounds = _extent(points, principal)
+        bounds = _extent(tuple(principal.mT @ p for p in points))
         if (bounds[1] - bounds[0]).prod(-1).sum() < (high - low).prod(-1).sum():
             axes, (low, high) = principal, bounds
     log_eps = math.log(2 * dimension / eps)
@@ -106,66 +109,65 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     if not all(map(math.isfinite, kappa)):
         raise ValueError("'targets' and 'sources' must be finite (got NaN or infinity)")
     modes = tuple(int(k) for k in kappa)
-    return Box(centre=((low + high) / 2)[:, None, :], axes=axes, side=side, modes=modes, alpha=alpha)
+    return Box(centre=((low + high) / 2)[..., None], axes=axes, side=side, modes=modes, alpha=alpha)
 
 
 def _principal_axes(points: Tensor) -> Tensor:
-    sample = points[:, :: max(1, points.shape[1] // 4096)]
-    centred = (sample - sample.mean(1, keepdim=True)).double().nan_to_num()
+    sample = points[..., :: max(1, points.shape[-1] // 4096)].double().nan_to_num()
+    centred = sample - sample.mean(-1, keepdim=True)
     # Widest first: the last dimension's features are the ones repeated for every column.
-    return torch.linalg.eigh(centred.mT @ centred).eigenvectors.flip(-1).to(points.dtype)
+    return torch.linalg.eigh(centred @ centred.mT).eigenvectors.flip(-1).to(points.dtype)
 
 
-def _extent(points: tuple[Tensor, ...], axes: Tensor) -> tuple[Tensor, Tensor]:
-    bounds = [torch.aminmax(p @ axes, dim=1) for p in points]
-    low = torch.stack([b.min for b in bounds]).amin(0)
-    high = torch.stack([b.max for b in bounds]).amax(0)
+def _extent(points: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    low, high = torch.aminmax(points[0], dim=-1)
+    for others in points[1:]:
+        bounds = torch.aminmax(others, dim=-1)
+        low, high = torch.minimum(low, bounds.min), torch.maximum(high, bounds.max)
     return low, high
 
 
 class Features:
     """The features of some points: those of all dimensions but the last, multiplied out, and those of the last.
 
-    `left` is `(B, n, m_1 ... m_{d-1})` (absent in one dimension), `right` is `(B, n, m_d)`; sums over points are then
+    `left` is `(B, m_1 ... m_{d-1}, n)` (absent in one dimension), `right` is `(B, m_d, n)`; sums over points are then
     plain matrix products.
     """
 
-    def __init__(self, box: Box, points: Tensor) -> None:
-        local = points @ box.axes - box.centre
-        *others, self.right = (_waves(box, local[..., k], k) for k in range(local.shape[-1]))
+    def __init__(self, box: Box, local: Tensor) -> None:
+        *others, self.right = (_waves(box, local[:, k], k) for k in range(local.shape[1]))
         self.left = others[0] if others else None
         if len(others) == 2:
-            self.left = (others[0][..., :, None] * others[1][..., None, :]).flatten(-2)
+            self.left = (others[0][:, :, None] * others[1][:, None]).flatten(1, 2)
 
     def moments(self, strengths: Tensor) -> Tensor:
-        """Return `sum_j phi_j w_j`, `(B, m_left, q, m_right)`."""
-        weighted = (strengths[..., :, None] * self.right[..., None, :]).flatten(-2)
-        joint = weighted.sum(1, keepdim=True) if self.left is None else self.left.mT @ weighted
-        return joint.unflatten(-1, (strengths.shape[-1], -1))
+        """Return `sum_j phi_j w_j`, `(B, m_left, q m_right)`, for strengths `(B, q, n)`."""
+        weighted = (strengths[:, :, None] * self.right[:, None]).flatten(1, 2)
+        return weighted.sum(-1)[:, None] if self.left is None else self.left @ weighted.mT
 
     def evaluate(self, moments: Tensor) -> Tensor:
-        """Return `phi_i . T`, `(B, n, q)`."""
+        """Return `phi_i . T`, `(B, q, n)`."""
         if self.left is None:
-            return self.right @ moments[:, 0].mT
-        contracted = (self.left @ moments.flatten(-2)).unflatten(-1, moments.shape[-2:])
-        return (contracted @ self.right[..., None])[..., 0]
+            return moments[:, 0] @ self.right
+        contracted = moments.flatten(2).mT @ self.left
+        return contracted.unflatten(1, moments.shape[2:]).mul_(self.right[:, None]).sum(2)
 
 
 def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
-    """Return `sqrt(c) [1, cos, sin]` of one coordinate, `(B, n, 2 kappa + 1)`."""
+    """Return `sqrt(c) [1, cos, sin]` of one coordinate, `(B, 2 kappa + 1, n)`."""
     kappa = box.modes[dimension]
     side, alpha = box.side[:, dimension, None].double(), box.alpha[:, None].double()
     k = torch.arange(kappa + 1, dtype=torch.float64, device=x.device)
     amplitude = torch.sqrt(torch.sqrt(math.pi / alpha) / side * torch.exp(-((math.pi * k / side) ** 2) / alpha))
     amplitude[:, 1:] *= math.sqrt(2)
-    scale = amplitude.to(x.dtype)[:, None, :]
+    scale = amplitude.to(x.dtype)[..., None]
     # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
-    turns = (x.double() / side)[..., None] * k[1:]
+    turns = (x.double() / side)[:, None] * k[1:, None]
     angle = turns.sub_(turns.round()).mul_(2 * math.pi).to(x.dtype)
-    out = x.new_empty((*x.shape, 2 * kappa + 1))
-    out[..., :1] = scale[..., :1]
-    torch.mul(angle.cos(), scale[..., 1:], out=out[..., 1 : kappa + 1])
-    torch.mul(angle.sin_(), scale[..., 1:], out=out[..., kappa + 1 :])
+    out = x.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
+    out[:, :1] = scale[:, :1]
+    torch.cos(angle, out=out[:, 1 : kappa + 1]).mul_(scale[:, 1:])
+    torch.sin(angle, out=out[:, kappa + 1 :]).mul_(scale[:, 1:])
     return out
 
 
@@ -173,32 +175,35 @@ class Expansion:
     """Some points and their features in a box, chunk by chunk; small ones are kept for the next pass."""
 
     def __init__(self, box: Box, points: Tensor) -> None:
-        self.box, self.points = box, points
-        numbers = points.shape[0] * points.shape[1] * (math.prod(box.sizes[:-1]) + box.sizes[-1])
+        self.box = box
+        self.local = box.axes.mT @ points - box.centre
+        numbers = self.local.shape[0] * self.local.shape[2] * (math.prod(box.sizes[:-1]) + box.sizes[-1])
         self._kept: list[Features] | None = [] if numbers <= KEEP_NUMBERS else None
-        self._step = max(64, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 4 * box.sizes[-1])))
+        self._step = max(256, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1])))
 
     def _chunks(self) -> Iterator[tuple[slice, Features]]:
-        for i, start in enumerate(range(0, self.points.shape[1], self._step)):
+        for i, start in enumerate(range(0, self.local.shape[2], self._step)):
             rows = slice(start, start + self._step)
             if self._kept is None:
-                yield rows, Features(self.box, self.points[:, rows])
+                yield rows, Features(self.box, self.local[:, :, rows])
                 continue
             if len(self._kept) == i:
-                self._kept.append(Features(self.box, self.points[:, rows]))
+                self._kept.append(Features(self.box, self.local[:, :, rows]))
             yield rows, self._kept[i]
 
     def moments(self, strengths: Tensor) -> Tensor:
         """Return `T = sum_j phi(s_j) w_j` as `(B, m_left, q, m_right)`; the moments of disjoint sets add up."""
+        columns = strengths.mT.contiguous()
         sizes = self.box.sizes
-        total = strengths.new_zeros((len(strengths), math.prod(sizes[:-1]), strengths.shape[-1], sizes[-1]))
+        total = strengths.new_zeros((len(strengths), math.prod(sizes[:-1]), columns.shape[1] * sizes[-1]))
         for rows, features in self._chunks():
-            total += features.moments(strengths[:, rows])
-        return total
+            total += features.moments(columns[:, :, rows])
+        return total.unflatten(2, (columns.shape[1], sizes[-1]))
 
     def evaluate(self, moments: Tensor) -> Tensor:
         """Return `phi(t_i) . T` for every point, `(B, n, q)`."""
-        return torch.cat([features.evaluate(moments) for _, features in self._chunks()], 1)
+        parts = [features.evaluate(moments) for _, features in self._chunks()]
+        return torch.cat(parts, 2).mT if parts else moments.new_empty((len(moments), 0, moments.shape[2]))
 
 
 def spectral_sum(targets: Expansion, sources: Expansion, strengths: Tensor) -> Tensor:
@@ -223,11 +228,13 @@ def spectral_vjp(
     return slopes(by_target, grad), slopes(by_source, strengths), by_strength
 
 
-def spectral_slope(points: Expansion, strengths: Tensor) -> Tensor:
-    """Return the gradient at each point of `sum_j k(., s_j) w_j`, `(B, N, q, d)`."""
-    box = points.box
-    values = points.evaluate(box.gradient(points.moments(strengths)))
-    return values.unflatten(-1, (len(box.modes), -1)).mT @ box.axes.mT[:, None]
+def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradient at each point of `E = sum_j k(., s_j) w_j`, `(B, N, q, d)`, and `E` itself, `(B, N, q)`."""
+    box, q = points.box, strengths.shape[-1]
+    moments = points.moments(strengths)
+    values = points.evaluate(torch.cat([box.gradient(moments), moments], 2))
+    slopes = values[..., :-q].unflatten(-1, (len(box.modes), q)).mT @ box.axes.mT[:, None]
+    return slopes, values[..., -q:].contiguous()
 
 
 def spectral_slope_vjp(points: Expansion, strengths: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:

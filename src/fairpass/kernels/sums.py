@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from fairpass.kernels.dispatch import Backend, Plan, choose
 from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, TILE_PAIRS, Kernel, pairwise_sum, pairwise_vjp
@@ -68,8 +69,7 @@ def gauss_sum(
 def laplace_sum(targets: Tensor, sources: Tensor, strengths: Tensor, alpha: float | Tensor) -> Tensor:
     r"""Return :math:`\sum_j \exp(-\alpha \|t_i - s_j\|_1)\, w_j`, pair by pair in bounded memory.
 
-    Arguments and shapes as for :func:`gauss_sum`. Differentiable once in bounded memory; the second derivative
-    holds the kernel matrix.
+    Arguments and shapes as for :func:`gauss_sum`. Differentiable twice.
     """
     t, s, w, a, shape = _as_batch(targets, sources, strengths, alpha)
     out = _sum(t, s, w, a, LAPLACE, "tiled", EPS)
@@ -83,11 +83,11 @@ def gauss_slope(
     *,
     eps: float = EPS,
     backend: Backend = "auto",
-) -> Tensor:
+) -> tuple[Tensor, Tensor]:
     r"""Return the gradient of each column's sum at each point: :math:`\nabla_{x}\sum_j k(x, x_j) w_j` at `x = x_i`.
 
     The same as :math:`2\alpha \sum_j k_{ij} (x_j - x_i) w_j`, at a third of the cost of the sums it consists of.
-    Differentiable, twice and more.
+    Differentiable, twice and more. The sums themselves come with it for almost nothing, as constants.
 
     Args:
         points: targets and sources alike, shape `(..., N, d)`.
@@ -95,17 +95,17 @@ def gauss_slope(
         alpha: as for :func:`gauss_sum`, and so are `eps` and `backend`.
 
     Returns:
-        Tensor of shape `(..., N, q, d)`.
+        The slopes, shape `(..., N, q, d)`, and the sums without gradient, shape `(..., N, q)`.
     """
     t, _, w, a, shape = _as_batch(points, points, strengths, alpha)
     _check_backend(backend, eps, t.shape[-1])
     fixed = t.detach()
     plan = choose(fixed, fixed, w.shape[-1], a, backend, eps)
     if plan.expansions is not None:
-        out: Tensor = _Slope.apply(t, w, a, plan.expansions[0], eps)  # type: ignore[no-untyped-call] # torch's own
+        slopes, sums = _Slope.apply(t, w, a, plan.expansions[0], eps)  # type: ignore[no-untyped-call] # torch's own
     else:
-        out = _slope_from_sums(t, w, a, plan.backend, eps)
-    return out.reshape(*shape, *out.shape[-3:])
+        slopes, sums = _slope_from_sums(t, w, a, plan.backend, eps)
+    return slopes.reshape(*shape, *slopes.shape[-3:]), sums.detach().reshape(*shape, *sums.shape[-2:])
 
 
 def _check_backend(backend: str, eps: float, dimension: int) -> None:
@@ -182,30 +182,36 @@ class _Slope(torch.autograd.Function):
     """The spectral slope of a sum; its own derivative, too, is an evaluation of moments."""
 
     @staticmethod
-    def forward(ctx: Any, points: Tensor, w: Tensor, alpha: Tensor, expansion: Expansion, eps: float) -> Tensor:
+    def forward(
+        ctx: Any, points: Tensor, w: Tensor, alpha: Tensor, expansion: Expansion, eps: float
+    ) -> tuple[Tensor, Tensor]:
         ctx.expansion, ctx.eps = expansion, eps
         ctx.save_for_backward(points, w, alpha)
-        return spectral_slope(expansion, w)
+        slopes, sums = spectral_slope(expansion, w)
+        ctx.mark_non_differentiable(sums)
+        return slopes, sums
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override] # torch's own
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override] # torch's own
         points, w, alpha = ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph=True
             with torch.enable_grad():
-                slope = _slope_from_sums(points, w, alpha, "spectral", ctx.eps)
-                by = torch.autograd.grad(slope, (points, w), grad, create_graph=True)
+                slopes, _ = _slope_from_sums(points, w, alpha, "spectral", ctx.eps)
+                by = torch.autograd.grad(slopes, (points, w), grad, create_graph=True)
         else:
             by = spectral_slope_vjp(ctx.expansion, w, grad)
         return *by, None, None, None
 
 
-def _slope_from_sums(points: Tensor, w: Tensor, alpha: Tensor, backend: Backend, eps: float) -> Tensor:
-    """Return `2 alpha (sum_j k_ij w_j x_j - x_i sum_j k_ij w_j)`, `(B, N, q, d)`."""
+def _slope_from_sums(
+    points: Tensor, w: Tensor, alpha: Tensor, backend: Backend, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return `2 alpha (sum_j k_ij w_j x_j - x_i sum_j k_ij w_j)`, `(B, N, q, d)`, and the plain sums."""
     q, d = w.shape[-1], points.shape[-1]
     strengths = torch.cat([w, (w[..., :, None] * points[..., None, :]).flatten(-2)], -1)
     joint = _sum(points, points, strengths, alpha, GAUSSIAN, backend, eps)
     plain, moved = joint[..., :q], joint[..., q:].unflatten(-1, (q, d))
-    return 2 * alpha[:, None, None, None] * (moved - plain[..., None] * points[..., None, :])
+    return 2 * alpha[:, None, None, None] * (moved - plain[..., None] * points[..., None, :]), plain
 
 
 def _differentiable_vjp(
@@ -213,8 +219,7 @@ def _differentiable_vjp(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Express the gradients through differentiable operations, so that they can be differentiated again."""
     if kernel is not GAUSSIAN:
-        weights = kernel.values(t, s, alpha)
-        return *kernel.pull_back(weights * (grad @ w.mT), t, s, alpha), weights.mT @ grad
+        return _tiled_vjp(t, s, w, alpha, grad, kernel)
 
     def by_point(a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor) -> Tensor:
         # 2 alpha sum_j (g_i . w_j) k_ij (s_j - t_i), all of it from one sum with the strengths [w, w x s].
@@ -226,6 +231,25 @@ def _differentiable_vjp(
         return 2 * alpha[:, None, None] * pulled
 
     return by_point(t, s, grad, w), by_point(s, t, w, grad), _sum(s, t, grad, alpha, kernel, backend, eps)
+
+
+def _tiled_vjp(
+    t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor, kernel: Kernel
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Differentiate tile by tile; each tile's kernel matrix is made anew when the result is differentiated."""
+
+    def tile(rows: Tensor, pulled: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        weights = kernel.values(rows, s, alpha)
+        by_target, by_source = kernel.pull_back(weights * (pulled @ w.mT), rows, s, alpha)
+        return by_target, by_source, weights.mT @ pulled
+
+    size = max(1, TILE_PAIRS // max(1, s.shape[1] * len(t)))
+    parts = [
+        checkpoint(tile, rows, pulled, s, w, use_reentrant=False)
+        for rows, pulled in zip(t.split(size, 1), grad.split(size, 1), strict=True)
+    ]
+    by_target, by_source, by_strength = zip(*parts, strict=True)
+    return torch.cat(by_target, 1), torch.stack(by_source).sum(0), torch.stack(by_strength).sum(0)
 
 
 def _solve(plan: Plan, kernel: Kernel, t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, eps: float) -> Tensor:

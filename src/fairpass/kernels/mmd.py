@@ -1,0 +1,172 @@
+r"""Maximum mean discrepancy between groups of nodes, exactly over all nodes, and its gradient.
+
+For two groups of `N_0` and `N_1` nodes, with the signed weights `u_i = 1/N_0` on the first and `-1/N_1` on the second,
+
+.. math:: \mathrm{MMD}^2(F) = u^\top K u, \qquad K_{ij} = k(F_i, F_j).
+
+More groups: the sum over all pairs of groups. Everything here is a quadratic form :math:`\sum_{ab} C_{ab}\, m_{ab}` in
+the mean similarities :math:`m_{ab} = \frac{1}{N_a N_b}\sum_{i\in a}\sum_{j\in b} k_{ij}`, and only the small coupling
+matrix `C` differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from fairpass.kernels.sums import EPS, gauss_slope, gauss_sum, laplace_sum
+
+KernelName = Literal["gaussian", "laplace"]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Who belongs to which group: the mean over group `a` is `membership[:, a] @ values`.
+
+    Attributes:
+        membership: `(N, G)`, `1/N_a` where node `i` is in group `a` and 0 elsewhere; nodes of unknown group have a row
+            of zeros, so they neither exert nor feel any force.
+        sizes: number of nodes of each group, `(G,)`.
+    """
+
+    membership: Tensor
+    sizes: Tensor
+
+    @classmethod
+    def of(cls, sens: Tensor, dtype: torch.dtype = torch.float32) -> "Groups":
+        """Return the groups of a vector of group indices, in which a negative index means 'unknown'.
+
+        Raises:
+            ValueError: if fewer than two groups occur.
+        """
+        if sens.dim() != 1 or sens.is_floating_point():
+            raise ValueError(f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})")
+        known = sens >= 0
+        count = int(sens.max()) + 1 if sens.numel() else 0
+        sizes = torch.bincount(sens[known].long(), minlength=count)
+        if count < 2 or int((sizes > 0).sum()) < 2:
+            raise ValueError(f"'sens' must name at least two groups (got group sizes {sizes.tolist()})")
+        if not bool((sizes > 0).all()):
+            raise ValueError(f"'sens' must number its groups without gaps (got group sizes {sizes.tolist()})")
+        membership = torch.zeros((sens.numel(), count), dtype=dtype, device=sens.device)
+        membership[known, sens[known].long()] = (1.0 / sizes.to(dtype))[sens[known].long()]
+        return cls(membership, sizes)
+
+    def rows(self, index: Tensor) -> "Groups":
+        """Return the groups of some of the nodes, their means taken over those nodes alone."""
+        chosen = (self.membership[index] > 0).to(self.membership.dtype)
+        return Groups(chosen / chosen.sum(0), chosen.sum(0).long())
+
+    def to(self, like: Tensor) -> "Groups":
+        """Return the groups in the type and on the device of another tensor."""
+        return Groups(self.membership.to(like), self.sizes.to(like.device))
+
+
+class Discrepancy:
+    r"""The fairness term `h_f` of the objective and its gradient.
+
+    Args:
+        groups: the nodes' groups.
+        simplified: False for :math:`\mathrm{MMD}^2` (GMMD); True for its inter-group part alone,
+            :math:`-\frac{2}{N_0 N_1}\sum_{i \in S_0}\sum_{j\in S_1} k_{ij}` (GMMD-S).
+        kernel: `"gaussian"`, or `"laplace"`, whose sums visit all pairs of nodes.
+        eps: tolerance of the sums.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        *,
+        simplified: bool = False,
+        kernel: KernelName = "gaussian",
+        eps: float = EPS,
+    ) -> None:
+        self.groups, self.kernel, self.eps = groups, kernel, eps
+        count = groups.membership.shape[1]
+        identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
+        coupling = identity - 1 if simplified else count * identity - 1
+        if count == 2 and not simplified:
+            # C = v v' with v = (1, -1): one signed column serves both groups.
+            sign = identity.new_tensor([[1.0], [-1.0]])
+            self._target, self._source = groups.membership @ sign, groups.membership @ sign
+        else:
+            self._target, self._source = groups.membership, groups.membership @ coupling
+        # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
+        self._row_sums = groups.membership @ coupling.abs().sum(1)
+
+    def value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
+        """Return `h_f`, one number for each problem of the batch."""
+        if self.kernel == "laplace":
+            sums = laplace_sum(points, points, self._source, alpha)
+        else:
+            sums = gauss_sum(points, points, self._source, alpha, eps=self.eps)
+        return self.value_from(sums)
+
+    def value_from(self, sums: Tensor) -> Tensor:
+        """Return `h_f` from the kernel sums that come with `gradient`."""
+        return (self._target * sums).sum((-2, -1))
+
+    def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
+        r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and the value of `h_f` as a constant."""
+        if self.kernel == "laplace":
+            with torch.enable_grad():
+                at = points if points.requires_grad else points.detach().requires_grad_()
+                value = self.value(at, alpha)
+                (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=points.requires_grad)
+            return gradient, value.detach()
+        slopes, sums = gauss_slope(points, self._source, alpha, eps=self.eps)
+        return 2 * (self._target[..., None] * slopes).sum(-2), self.value_from(sums)
+
+    def curvature(self, alpha: float | Tensor) -> Tensor:
+        r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.
+
+        Each block of the Hessian is at most :math:`4\alpha |C_{ab}|/(N_a N_b)`, because
+        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; Gershgorin's row sums then give a diagonal matrix above it.
+        """
+        return 8 * alpha * self._row_sums[:, None]
+
+
+def mmd2(
+    points: Tensor, sens: Tensor, alpha: float | Tensor, *, kernel: KernelName = "gaussian", eps: float = EPS
+) -> Tensor:
+    """Return the squared maximum mean discrepancy between the groups, summed over all pairs of groups.
+
+    Args:
+        points: representations, `(..., N, d)`.
+        sens: group index of each node, negative where unknown.
+        alpha: kernel parameter.
+        kernel: `"gaussian"` or `"laplace"`.
+        eps: tolerance of the kernel sums.
+
+    Example:
+        >>> mmd2(torch.tensor([[0.0], [0.0]]), torch.tensor([0, 1]), 1.0)
+        tensor(0.)
+    """
+    return Discrepancy(Groups.of(sens, points.dtype), kernel=kernel, eps=eps).value(points, alpha)
+
+
+def witness(
+    at: Tensor, points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS
+) -> Tensor:
+    r"""Return the witness function of two groups, :math:`\frac1{N_0}\sum_{S_0} k(x, \cdot) - \frac1{N_1}\sum_{S_1} k(x, \cdot)`.
+
+    It is positive where group 0 is denser than group 1, and GMMD moves every node down its slope.
+    """
+    groups = Groups.of(sens, points.dtype)
+    if groups.membership.shape[1] != 2:
+        raise ValueError(f"'sens' must name exactly two groups (got {groups.membership.shape[1]})")
+    signed = groups.membership @ points.new_tensor([[1.0], [-1.0]])
+    return gauss_sum(at, points, signed, alpha, eps=eps)[..., 0]
+
+
+def intergroup_similarity(
+    points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS
+) -> Tensor:
+    r"""Return the mean kernel value between nodes of different groups, averaged over all pairs of groups.
+
+    For two groups it is :math:`\frac{1}{N_0N_1}\sum_{i\in S_0}\sum_{j\in S_1} k(F_i, F_j)`, the quantity of Theorem 4.2.
+    """
+    groups = Groups.of(sens, points.dtype)
+    count = groups.membership.shape[1]
+    return -Discrepancy(groups, simplified=True, eps=eps).value(points, alpha) / (count * (count - 1))

@@ -1,0 +1,546 @@
+"""Whatever can be wrong with a table has its own error, which says what and where."""
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from torch_geometric.data import Data
+
+from fairpass.datasets.tables import from_tables
+from fairpass.errors import DataError
+
+SIZE = 24
+
+
+def nodes(**columns: Any) -> pd.DataFrame:
+    table = {
+        "name": [f"p{i}" for i in range(SIZE)],
+        "age": np.linspace(20.0, 66.0, SIZE),
+        "job": ["nurse", "clerk", "smith"] * 8,
+        "sex": ["F"] * 12 + ["M"] * 12,
+        "paid": ["no", "yes"] * 12,
+    }
+    return pd.DataFrame(table | columns)
+
+
+def edges(*pairs: tuple[Any, Any]) -> pd.DataFrame:
+    return pd.DataFrame(pairs or [("p0", "p1"), ("p1", "p2")], columns=["a", "b"])
+
+
+def build(node_table: Any = None, edge_table: Any = None, **options: Any) -> Data:
+    arguments = {"label": "paid", "sensitive": "sex", "id": "name"} | options
+    return from_tables(
+        nodes() if node_table is None else node_table,
+        edges() if edge_table is None else edge_table,
+        **arguments,
+    )
+
+
+def changed(column: str, row: int, value: Any) -> pd.DataFrame:
+    table = nodes().astype({column: object})
+    table.loc[row, column] = value
+    return table
+
+
+# Columns
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": "payed"}, "'nodes' has no column 'payed': did you mean 'paid'"),
+        (
+            {"sensitive": "gender"},
+            "'nodes' has no column 'gender': it has 'name', 'age', 'job', 'sex', 'paid'",
+        ),
+        ({"id": "key"}, "'nodes' has no column 'key'"),
+        ({"split": "part"}, "'nodes' has no column 'part'"),
+        ({"features": ["age", "size"]}, "'nodes' has no column 'size'"),
+        ({"drop": ["size"]}, "'nodes' has no column 'size'"),
+        ({"source": "from"}, "'edges' has no column 'from'"),
+        ({"target": "to"}, "'edges' has no column 'to'"),
+    ],
+)
+def test_missing_column(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        build(**options)
+
+
+def test_duplicate_column(tmp_path: Path) -> None:
+    table = pd.concat([nodes(), nodes()[["age"]]], axis=1)
+    with pytest.raises(DataError, match="'nodes': the DataFrame has more than one column called 'age'"):
+        build(table)
+    table.to_csv(tmp_path / "nodes.csv", index=False)
+    with pytest.raises(DataError, match=r"nodes\.csv' has more than one column called 'age'"):
+        build(tmp_path / "nodes.csv")
+    with pytest.raises(DataError, match="'edges': the DataFrame has more than one column called 'a'"):
+        build(edge_table=edges().set_axis(["a", "a"], axis=1))
+    with pytest.raises(DataError, match="more than one column called '1'"):
+        build(pd.concat([nodes(), pd.DataFrame({1: range(SIZE), "1": range(SIZE)})], axis=1))
+
+
+def test_column_without_name(tmp_path: Path) -> None:
+    nodes().to_csv(tmp_path / "nodes.csv")  # with the index
+    with pytest.raises(DataError, match=r"has no name .was the table written with its row numbers"):
+        build(tmp_path / "nodes.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": "sex"}, "'label' and 'sensitive' must be different columns .both are 'sex'"),
+        ({"id": "paid"}, "'label' and 'id' must be different columns"),
+        ({"split": "sex"}, "'sensitive' and 'split' must be different columns"),
+        ({"features": ["age", "paid"]}, "'features' must not hold the column given as 'label'"),
+        (
+            {"features": ["sex"]},
+            "'features' may hold the sensitive column 'sex' only with keep_sensitive=True",
+        ),
+        ({"features": ["age", "age"]}, "'features' must not hold a column twice"),
+        ({"features": "age"}, "'features' must be a list of columns .got the string 'age'"),
+        ({"drop": "age"}, "'drop' must be a list of columns"),
+        ({"source": "b"}, "'source' and 'target' must be different columns of 'edges' .both are 'b'"),
+        ({"features": []}, "no column that can be a feature"),
+    ],
+)
+def test_roles_of_columns(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        build(**options)
+
+
+@pytest.mark.parametrize("name", ["id", "node_id", "ID"])
+def test_forgotten_id_column(name: str) -> None:
+    with pytest.raises(DataError, match=f"'nodes' has a column '{name}': give id='{name}' .* or drop"):
+        build(nodes().rename(columns={"name": name}), id=None)
+
+
+def test_two_features_of_one_name() -> None:
+    with pytest.raises(DataError, match="two columns give a feature called 'job=nurse'"):
+        build(nodes(**{"job=nurse": [1, 2] * 12}))
+
+
+@pytest.mark.parametrize(
+    "option", ["scale", "missing", "missing_sensitive", "on_constant", "unknown_category"]
+)
+def test_unknown_policy(option: str) -> None:
+    with pytest.raises(DataError, match=f"'{option}' must be one of '.*' .got 'whatever'"):
+        build(**{option: "whatever"})
+
+
+def test_fractions() -> None:
+    with pytest.raises(DataError, match="'fractions' must be three positive numbers"):
+        build(fractions=(0.5, 0.5, 0.5))
+
+
+# Values
+
+
+@pytest.mark.parametrize(("column", "value"), [("age", np.nan), ("age", None), ("job", None), ("job", pd.NA)])
+def test_missing_value(column: str, value: Any) -> None:
+    with pytest.raises(DataError, match=f"column '{column}' has missing values .1 missing, first in row 4"):
+        build(changed(column, 4, value))
+
+
+@pytest.mark.parametrize("missing", ["error", "mean", "indicator"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinity(missing: str, value: float) -> None:
+    with pytest.raises(
+        DataError, match=r"column 'age' must be finite .got 1 infinite values, first in row 4"
+    ):
+        build(changed("age", 4, value), missing=missing)
+
+
+@pytest.mark.parametrize("column", ["sex", "paid"])
+def test_infinite_label_or_group(column: str) -> None:
+    table = nodes(**{column: [0.0, np.inf] * 12})
+    with pytest.raises(DataError, match=f"column '{column}' must be finite"):
+        build(table)
+
+
+def test_number_too_large() -> None:
+    with pytest.raises(DataError, match="column 'age' has numbers too large"):
+        build(changed("age", 4, 1e39), scale="none")
+    assert build(changed("age", 4, 1e39)).x.isfinite().all()
+
+
+def test_missing_sensitive_value() -> None:
+    with pytest.raises(
+        DataError, match=r"column 'sex' must have a value for each node .1 missing, first in row 4"
+    ):
+        build(changed("sex", 4, None))
+
+
+def test_column_without_values() -> None:
+    with pytest.raises(DataError, match="column 'age' has no value in any row"):
+        build(nodes(age=np.nan), missing="mean")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.date_range("2020-01-01", periods=SIZE),
+        pd.date_range("2020-01-01", periods=SIZE, tz="UTC"),
+        pd.to_timedelta(range(SIZE), unit="D"),
+        list(pd.date_range("2020-01-01", periods=SIZE).date),
+        pd.period_range("2020-01", periods=SIZE, freq="M"),
+    ],
+    ids=["datetime", "zoned", "timedelta", "date", "period"],
+)
+def test_dates(values: Any) -> None:
+    with pytest.raises(DataError, match="column 'born' holds dates or times"):
+        build(nodes(born=values))
+
+
+@pytest.mark.parametrize("values", [[1, "one"], [[1], [2]], [b"a", b"b"], [1j, 2j]], ids=str)
+def test_other_types(values: list[Any]) -> None:
+    with pytest.raises(DataError, match="column 'odd' must hold numbers, true/false or text only"):
+        build(nodes(odd=pd.Series(values * 12)))
+
+
+def test_label_that_is_no_value() -> None:
+    with pytest.raises(DataError, match="column 'paid' must hold single values"):
+        build(nodes(paid=[[1], [2]] * 12))
+
+
+def test_number_and_its_text() -> None:
+    with pytest.raises(DataError, match="column 'paid' holds '1' both as a number and as text"):
+        build(nodes(paid=[1, "1", 0] * 8))
+
+
+def test_too_many_levels() -> None:
+    with pytest.raises(
+        DataError, match=r"column 'note' has 24 distinct values \('t0', .*\), more than 'max_levels' = 20"
+    ):
+        build(nodes(note=[f"t{i}" for i in range(SIZE)]), max_levels=20)
+    with pytest.raises(DataError, match="column 'sex' has 24 distinct values"):
+        build(nodes(sex=range(SIZE)), max_levels=20)
+    with pytest.raises(DataError, match="column 'paid' has 24 distinct values"):
+        build(nodes(paid=np.linspace(0, 1, SIZE)), max_levels=20)
+
+
+def test_constant_feature() -> None:
+    with pytest.raises(DataError, match=r"column 'country' is constant .always 'nl'"):
+        build(nodes(country="nl"), on_constant="error")
+    with pytest.raises(DataError, match="no column that can be a feature"):
+        build(nodes(country="nl"), features=["country"])
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "what"), [("sex", "F", "groups"), ("paid", "no", "labels"), ("paid", None, "labels")]
+)
+def test_one_group_or_label_only(column: str, value: Any, what: str) -> None:
+    expected = "'" + str(value) + "'" if value else "none"
+    with pytest.raises(DataError, match=f"column '{column}' must have at least two {what} .got {expected}"):
+        build(nodes(**{column: [value] * SIZE}))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positive": "maybe"}, "'positive' must be a value of column 'paid', 'no', 'yes' .got 'maybe'"),
+        ({"positive": "nurse", "label": "job"}, "'positive' needs two labels .column 'job' has 3"),
+    ],
+)
+def test_positive(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        build(**options)
+
+
+# Splits
+
+
+def test_label_absent_from_split() -> None:
+    part = ["train", "train", "val", "out", "test", "test"] * 4
+    with pytest.raises(DataError, match="none of the 4 labelled nodes in the val split is of label 'yes'"):
+        build(nodes(part=part), split="part")
+
+
+def test_group_absent_from_split() -> None:
+    part = ["train"] * 6 + ["val"] * 6 + ["train", "train", "val", "val", *["test"] * 8]
+    with pytest.raises(DataError, match="none of the 8 labelled nodes in the test split is of group 'F'"):
+        build(nodes(part=part), split="part")
+
+
+def test_rare_group_in_a_random_split() -> None:
+    with pytest.raises(DataError, match="split is of group 'X'"):
+        build(changed("sex", 0, "X"))
+
+
+def test_group_without_labelled_nodes() -> None:
+    with pytest.raises(DataError, match="in the train split is of group 'M'"):
+        build(nodes(paid=["no", "yes"] * 6 + [None] * 12))
+
+
+def test_split_column_that_says_nothing() -> None:
+    with pytest.raises(DataError, match="none of the 0 labelled nodes in the train split"):
+        build(nodes(part="A"), split="part")
+
+
+# Ids and edges
+
+
+def test_duplicate_ids() -> None:
+    with pytest.raises(
+        DataError, match=r"ids in column 'name' of 'nodes' must be unique \(2 .*: 'p1', 'p3'\)"
+    ):
+        build(nodes(name=[f"p{i}" for i in range(SIZE - 3)] + ["p1", "p3", "p3"]))
+
+
+def test_missing_id() -> None:
+    with pytest.raises(
+        DataError, match=r"column 'name' of 'nodes' must have an id .* .1 missing, first in row 4"
+    ):
+        build(changed("name", 4, None))
+
+
+def test_edge_to_unknown_id() -> None:
+    strangers = [(f"q{i}", "p0") for i in range(7)]
+    message = (
+        r"column 'a' of 'edges' names nodes that do not exist \(7 ids, 8 edges\): 'q0', .*, 'q4', \.\.\.;"
+    )
+    with pytest.raises(DataError, match=message):
+        build(edge_table=edges(("p0", "p1"), *strangers, ("q0", "p1")))
+    with pytest.raises(
+        DataError, match=r"column 'b' .* do not exist .1 ids, 1 edges.: 'q'; the nodes have ids such as 'p0'$"
+    ):
+        build(edge_table=edges(("p0", "q")))
+
+
+def test_edge_to_id_of_another_type() -> None:
+    with pytest.raises(DataError, match=r"the nodes have ids such as '0' \(str, not int\)"):
+        build(nodes(name=[str(i) for i in range(SIZE)]), edges((0, 1)))
+
+
+@pytest.mark.parametrize("pair", [(0, SIZE), (-1, 0), (0.5, 1.0), ("p0", "p1")])
+def test_edge_to_unknown_row(pair: tuple[Any, Any]) -> None:
+    with pytest.raises(DataError, match=f"an edge must name nodes by their row number, 0 to {SIZE - 1}"):
+        build(edge_table=edges(pair), id=None, drop=["name"])
+
+
+@pytest.mark.parametrize(("pair", "column"), [((None, "p1"), "a"), (("p1", np.nan), "b")])
+def test_missing_edge_end(pair: tuple[Any, Any], column: str) -> None:
+    with pytest.raises(
+        DataError, match=f"column '{column}' of 'edges' must have an id .* .1 missing, first in row 1"
+    ):
+        build(edge_table=edges(("p0", "p1"), pair))
+
+
+# Empty tables
+
+
+def test_empty_tables(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(DataError, match="'nodes' must have at least one row"):
+        build(nodes().head(0))
+    with pytest.raises(DataError, match=r"'edges' must have at least two columns .got 0"):
+        build(edge_table=pd.DataFrame())
+    empty = tmp_path / "nodes.csv"
+    empty.touch()
+    with pytest.raises(DataError, match=r"nodes\.csv' is empty"):
+        build(empty)
+    nodes().head(0).to_csv(empty, index=False)
+    with pytest.raises(DataError, match="'nodes' must have at least one row"):
+        build(empty)
+    header = tmp_path / "edges.csv"
+    header.write_text("a,b\n")
+    with caplog.at_level(logging.WARNING, logger="fairpass"):
+        assert build(edge_table=header).num_edges == 0
+    assert "no edges" in caplog.text
+
+
+# Files
+
+
+def test_source_of_another_kind() -> None:
+    with pytest.raises(DataError, match=r"'nodes' must be a path or a pandas DataFrame .got dict"):
+        build({"a": [1]})
+
+
+def test_file_not_found(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"'nodes': there is no file '.*absent\.csv'"):
+        build(tmp_path / "absent.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DataError, match="'edges': there is no file"):
+        build(edge_table=str(tmp_path / "folder.csv"))
+
+
+@pytest.mark.parametrize("name", ["nodes.xlsx", "nodes", "nodes.csv.gz"])
+def test_unknown_ending(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(
+        DataError, match=r"'nodes' must be a file that ends in one of \.csv, \.tsv, \.parquet, \.pq"
+    ):
+        build(tmp_path / name)
+
+
+def test_csv_called_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.parquet"
+    nodes().to_csv(path, index=False)
+    with pytest.raises(DataError, match=r"nodes\.parquet' is not a Parquet file"):
+        build(path)
+
+
+def test_damaged_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.parquet"
+    nodes().to_parquet(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match=r"nodes\.parquet' is a damaged Parquet file"):
+        build(path)
+
+
+@pytest.mark.parametrize(
+    ("opening", "what"),
+    [(b"PAR1", "a Parquet file"), (b"PK\x03\x04", "a zip"), (b"\x1f\x8b", "a gzip archive")],
+)
+def test_other_file_called_csv(tmp_path: Path, opening: bytes, what: str) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_bytes(opening + bytes(100))
+    with pytest.raises(DataError, match=rf"nodes\.csv' is {what}"):
+        build(path)
+
+
+def test_parquet_called_csv(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.parquet"
+    nodes().to_parquet(path)
+    with pytest.raises(DataError, match=r"nodes\.csv' is a Parquet file, whatever its ending says"):
+        build(path.rename(tmp_path / "nodes.csv"))
+
+
+@pytest.mark.parametrize(("ending", "separator"), [("csv", "\t"), ("csv", ";"), ("tsv", ",")])
+def test_other_separator(tmp_path: Path, ending: str, separator: str) -> None:
+    path = tmp_path / f"nodes.{ending}"
+    nodes().to_csv(path, index=False, sep=separator)
+    with pytest.raises(DataError, match="seems to be separated by"):
+        build(path)
+
+
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "nodes.parquet"
+    nodes().to_parquet(path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"needs pyarrow: pip install fairpass\[parquet\]"):
+        build(path)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+@pytest.mark.parametrize("row", [0, SIZE - 1])
+def test_wrong_encoding(tmp_path: Path, encoding: str, row: int) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_bytes(changed("job", row, "café").to_csv(index=False).encode(encoding))
+    with pytest.raises(DataError, match=r"nodes\.csv' is not utf-8 text .*text_encoding="):
+        build(path)
+
+
+def test_wrong_encoding_far_from_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_bytes(b"a,b\n" + b"p0,p1\n" * 20_000 + b"caf\xe9,p1\n")
+    with pytest.raises(DataError, match=r"edges\.csv' is not utf-8 text"):
+        build(edge_table=path)
+
+
+def test_encoding_nobody_knows(tmp_path: Path) -> None:
+    nodes().to_csv(tmp_path / "nodes.csv", index=False)
+    with pytest.raises(
+        DataError, match=r"'text_encoding' must be an encoding that Python knows .got 'utf-9'"
+    ):
+        build(tmp_path / "nodes.csv", text_encoding="utf-9")
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "fields"),
+    [
+        ("p0,p1\np1\n", 3, 1),
+        ("p0,p1\n\np1,p2,p3\n", 4, 3),
+        ("p0,p1,p2\np1,p2,p3\n", 2, 3),
+        ("p0,p1,\np1,p2,\n", 2, 3),
+        ("p0\np1,p2\n", 2, 1),
+    ],
+)
+def test_ragged_rows(tmp_path: Path, rows: str, line: int, fields: int) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("a,b\n" + rows)
+    with pytest.raises(DataError, match=rf"line {line} of '.*edges\.csv' has {fields} fields, its header 2"):
+        build(edge_table=path)
+
+
+def test_quote_that_does_not_end(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text('a,b\np0,p1\np1,"p2\n')
+    with pytest.raises(DataError, match=r"edges\.csv' cannot be parsed"):
+        build(edge_table=path)
+
+
+def test_field_too_long_for_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("x" * 200_000)
+    with pytest.raises(DataError, match=r"nodes\.csv' is not a table of text"):
+        build(path)
+
+
+# A remembered encoding
+
+
+def encoded(**options: Any) -> dict[str, Any]:
+    encoding: dict[str, Any] = build(**options).provenance["encoding"]
+    return encoding
+
+
+def test_unknown_category() -> None:
+    message = (
+        "column 'job' has values that the encoding does not know: 'pilot' .it knows 'clerk', 'nurse', 'smith'"
+    )
+    with pytest.raises(DataError, match=message):
+        build(changed("job", 4, "pilot"), encoding=encoded())
+
+
+@pytest.mark.parametrize("column", ["sex", "paid"])
+def test_unknown_label_or_group(column: str) -> None:
+    with pytest.raises(
+        DataError, match=f"column '{column}' has values that the encoding does not know: 'other'"
+    ):
+        build(changed(column, 4, "other"), encoding=encoded(), unknown_category="zeros")
+
+
+def test_new_table_with_gaps() -> None:
+    with pytest.raises(DataError, match="column 'age' has missing values"):
+        build(changed("age", 4, None), encoding=encoded())
+
+
+@pytest.mark.parametrize(("column", "found"), [("age", "age"), ("job", "job"), ("sex", "sex")])
+def test_new_table_without_a_column(column: str, found: str) -> None:
+    with pytest.raises(DataError, match=f"'nodes' has no column '{found}'"):
+        build(nodes().drop(columns=column), encoding=encoded())
+
+
+def test_new_table_without_a_sensitive_feature() -> None:
+    with pytest.raises(DataError, match="'nodes' has no column 'sex'"):
+        build(nodes().drop(columns="sex"), encoding=encoded(keep_sensitive=True), missing_sensitive="unknown")
+
+
+def test_new_table_with_other_types() -> None:
+    with pytest.raises(DataError, match=r"column 'age' must hold numbers .got string values"):
+        build(nodes(age="old"), encoding=encoded())
+    with pytest.raises(DataError, match="column 'age' holds dates or times"):
+        build(nodes(age=pd.Timestamp("2020-01-01")), encoding=encoded())
+
+
+@pytest.mark.parametrize("options", [{"label": "job"}, {"sensitive": "job"}])
+def test_encoding_with_other_roles(options: dict[str, str]) -> None:
+    with pytest.raises(DataError, match="'label' and 'sensitive' must be as in 'encoding', 'paid' and 'sex'"):
+        build(encoding=encoded(), **options)
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, {"version": 1, "columns": [{}]}, {"version": 1, "columns": [], "more": 1}]
+)
+def test_broken_encoding(broken: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match=r"'encoding' must be data.provenance"):
+        build(encoding=broken)
+
+
+def test_encoding_of_another_version() -> None:
+    with pytest.raises(DataError, match=r"'encoding' must have version 1 .got 2"):
+        build(encoding=encoded() | {"version": 2})

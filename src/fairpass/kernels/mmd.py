@@ -92,6 +92,8 @@ class Discrepancy:
             self._target, self._source = groups.membership @ sign, groups.membership @ sign
         else:
             self._target, self._source = groups.membership, groups.membership @ coupling
+        # No similarity exceeds 1, and a squared discrepancy is never negative.
+        self.least = -float(count * (count - 1)) if simplified else 0.0
         # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
         self._row_sums = groups.membership @ coupling.abs().sum(1)
 

@@ -1,0 +1,8 @@
+"""Message passing layers and operators, as plain modules in PyTorch Geometric's conventions."""
+
+from fairpass.nn.adjacency import Adjacency
+from fairpass.nn.attention import Attention, Structure
+from fairpass.nn.mlp import MLP
+from fairpass.nn.propagation import GMMDPropagation, GMMDSPropagation
+
+__all__ = ["MLP", "Adjacency", "Attention", "GMMDPropagation", "GMMDSPropagation", "Structure"]

@@ -1,0 +1,150 @@
+"""Fixed sparse operators on the nodes, and their product with node features.
+
+PyTorch's own backward of a CSR product transposes the matrix at every call, which on the Bail graph takes forty times
+as long as the product. Here a symmetric operator is its own transpose, and any other keeps its transpose.
+"""
+
+import warnings
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import add_self_loops, coalesce
+
+Kind = Literal["gcn", "gin", "mean"]
+
+
+class Adjacency:
+    r"""A sparse `N x N` operator that multiplies node features of shape `(..., N, c)`.
+
+    Args:
+        matrix: sparse CSR tensor.
+        transpose: its transpose, also CSR; the very same tensor if it is symmetric.
+    """
+
+    def __init__(self, matrix: Tensor, transpose: Tensor) -> None:
+        if matrix.layout != torch.sparse_csr or matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(
+                f"'matrix' must be a square sparse CSR tensor (got {matrix.layout}, shape {tuple(matrix.shape)})"
+            )
+        self.matrix, self.transpose = matrix, transpose
+
+    @classmethod
+    def from_edge_index(
+        cls,
+        edge_index: Tensor,
+        num_nodes: int,
+        kind: Kind = "gcn",
+        *,
+        edge_weight: Tensor | None = None,
+        epsilon: float = 0.0,
+        dtype: torch.dtype = torch.float32,
+    ) -> "Adjacency":
+        r"""Return the operator of a graph.
+
+        Args:
+            edge_index: `(2, E)`, in PyG's convention from source (row 0) to target (row 1).
+            num_nodes: number of nodes `N`.
+            kind: `"gcn"` is :math:`\hat D^{-1/2}(A + I)\hat D^{-1/2}`; `"gin"` is :math:`A + (1+\epsilon)I`;
+                `"mean"` is the mean over the neighbours, :math:`D^{-1}A`.
+            edge_weight: `(E,)`, all ones by default.
+            epsilon: GIN's weight of a node itself.
+            dtype: type of the operator's entries.
+        """
+        check_edge_index(edge_index, num_nodes)
+        weight = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
+        if edge_weight is not None:
+            weight = edge_weight.to(weight)
+        if kind == "gcn":
+            edge_index, weight = gcn_norm(edge_index, weight, num_nodes, add_self_loops=True, dtype=dtype)
+        elif kind == "gin":
+            edge_index, weight = add_self_loops(edge_index, weight, fill_value=1.0 + epsilon, num_nodes=num_nodes)
+        elif kind == "mean":
+            degree = weight.new_zeros(num_nodes).index_add_(0, edge_index[1], weight)
+            weight = weight / degree.clamp(min=1e-12)[edge_index[1]]
+        else:
+            raise ValueError(f"'kind' must be 'gcn', 'gin' or 'mean' (got {kind!r})")
+        # Row = target: the operator gathers from the sources.
+        rows, values = coalesce(edge_index.flip(0), weight, num_nodes)
+        columns, transposed = coalesce(edge_index, weight, num_nodes)
+        matrix = _csr(rows, values, num_nodes)
+        if torch.equal(rows, columns) and torch.equal(values, transposed):
+            return cls(matrix, matrix)
+        return cls(matrix, _csr(columns, transposed, num_nodes))
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Return whether the operator is its own transpose."""
+        return self.matrix is self.transpose
+
+    @property
+    def num_nodes(self) -> int:
+        """Return `N`."""
+        return int(self.matrix.shape[0])
+
+    def to(self, device: torch.device | str) -> "Adjacency":
+        """Return the operator on another device."""
+        matrix = self.matrix.to(device)
+        return Adjacency(matrix, matrix if self.is_symmetric else self.transpose.to(device))
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """Return the product with `x` of shape `(..., N, c)`; leading axes are multiplied all at once."""
+        if x.shape[-2] != self.num_nodes:
+            raise ValueError(f"'x' must have {self.num_nodes} rows (got shape {tuple(x.shape)})")
+        if x.dim() == 2:
+            return _product(x, self.matrix, self.transpose)
+        flat = x.flatten(0, -3).permute(1, 0, 2).flatten(1)
+        out = _product(flat, self.matrix, self.transpose)
+        return out.unflatten(1, (-1, x.shape[-1])).permute(1, 0, 2).reshape(x.shape)
+
+    def __repr__(self) -> str:
+        kind = "symmetric" if self.is_symmetric else "directed"
+        return f"{type(self).__name__}({self.num_nodes} nodes, {self.matrix.values().numel()} entries, {kind})"
+
+
+def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
+    """Raise `ValueError` unless `edge_index` is `(2, E)`, integer, and names nodes that exist."""
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+        raise ValueError(
+            f"'edge_index' must be an integer tensor of shape (2, E) "
+            f"(got shape {tuple(edge_index.shape)}, {edge_index.dtype})"
+        )
+    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
+        raise ValueError(
+            f"'edge_index' must name nodes from 0 to {num_nodes - 1} "
+            f"(got {int(edge_index.min())} to {int(edge_index.max())})"
+        )
+
+
+def _csr(index: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+    """Return the CSR tensor of coalesced entries, sorted by row and column."""
+    pointers = row_pointers(index[0], num_nodes)
+    with warnings.catch_warnings():
+        # PyTorch says once a process that CSR is in beta; what we use of it is tested here.
+        warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
+        return torch.sparse_csr_tensor(pointers, index[1], values, (num_nodes, num_nodes))
+
+
+def row_pointers(rows: Tensor, num_nodes: int) -> Tensor:
+    """Return where each row starts among sorted row indices, `(N + 1,)`."""
+    counts = torch.bincount(rows, minlength=num_nodes)
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def _product(x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
+    out: Tensor = _Product.apply(x, matrix, transpose)  # type: ignore[no-untyped-call] # torch's own
+    return out
+
+
+class _Product(torch.autograd.Function):
+    """`A x`, whose gradient is `A' g`; differentiable any number of times."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
+        ctx.matrix, ctx.transpose = matrix, transpose
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override] # torch's own
+        return _product(grad, ctx.transpose, ctx.matrix), None, None

@@ -1,0 +1,231 @@
+"""The command as a whole: quick help, clear errors, clean streams."""
+
+import errno
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from fairpass import __version__, datasets
+from fairpass.cli import output
+from fairpass.cli.option_groups import with_option_groups
+from fairpass.cli.output import explain, print_json
+from fairpass.errors import DataError, DownloadError
+
+Run = Callable[..., Result]
+RunProcess = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# A command that goes the way of all others, without the seconds that it takes to load torch.
+SHOUT = """
+from fairpass.cli import output
+from fairpass.cli.app import app
+from fairpass.errors import DataError
+
+@app.command()
+def shout(*, softly: bool = False) -> None:
+    if softly:
+        raise DataError("louder")
+    output.section("ΔDP", "A" * 100_000)
+
+app()
+"""
+
+HEAVY = ("torch", "torch_geometric", "pandas", "sklearn", "fairlearn", "scipy", "numpy")
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint('loaded', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["audit", "--help"], ["datasets", "--help"], ["--version"]]
+)
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    code = f"sys.argv = ['fairpass', *{arguments}]; from fairpass.cli import main; main()"
+    loaded = modules_after(code)
+    assert "fairpass.cli.app" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_package_is_light() -> None:
+    loaded = modules_after("import fairpass.cli")
+    assert "fairpass.cli" in loaded
+    assert loaded.isdisjoint({*HEAVY, "typer", "rich"})
+
+
+def test_help_is_quick(run_process: RunProcess) -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        assert run_process("--help").returncode == 0
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(3)) < 1.5  # about 0.3 s when nothing else runs
+
+
+def test_no_arguments_is_help(run: Run) -> None:
+    result = run()
+    assert result.exit_code == 0
+    assert result.stdout == run("--help").stdout
+    for expected in ("audit", "datasets", "--version", "--debug", "Examples", "fairpass audit german"):
+        assert expected in result.stdout
+
+
+def test_version(run_process: RunProcess) -> None:
+    done = run_process("--version", script="import runpy; runpy.run_module('fairpass', run_name='__main__')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"fairpass {__version__}\n", "")
+
+
+def test_unknown_command_is_a_usage_error(run: Run) -> None:
+    result = run("audti", "german")
+    assert result.exit_code == 2
+    assert "Did you mean 'audit'" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (DataError("'x' must be finite"), "'x' must be finite"),
+        (DownloadError("no network"), "no network"),
+        (ValueError("two\n  lines"), "two lines"),
+        (ValueError(), "ValueError"),
+        (ValueError("[bold]not markup[/bold]"), "[bold]not markup[/bold]"),
+        (OSError(errno.ENOSPC, "No space left on device", "model.json"), "the disk is full: 'model.json'"),
+        (PermissionError(errno.EACCES, "Permission denied", "runs"), "Permission denied: 'runs'"),
+        (OSError("something"), "something"),
+        (MemoryError(), "there is not enough memory"),
+    ],
+)
+def test_errors_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception, line: str) -> None:
+    def fail() -> list[str]:
+        raise error
+
+    monkeypatch.setattr(datasets, "names", fail)
+    result = run("datasets")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == f"Error: {line}\n"
+    assert run("datasets", "--debug").exception is error
+    assert run("--debug", "datasets").exception is error
+    monkeypatch.setenv("FAIRPASS_DEBUG", "1")
+    assert run("datasets").exception is error
+
+
+def test_errors_stay_one_line_in_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "notices", Console(stderr=True, width=40))
+    result = run("audit", "gremlin")
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("Error: there is no data set 'gremlin'")
+
+
+def test_interrupt(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(datasets, "names", interrupt)
+    result = run("datasets")
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "Interrupted\n")
+    assert run("datasets", "--debug").exit_code == 130
+
+
+def test_a_bug_is_not_hidden(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = TypeError("a bug")
+
+    def fail() -> list[str]:
+        raise error
+
+    monkeypatch.setattr(datasets, "names", fail)
+    assert run("datasets").exception is error
+
+
+def test_traceback_only_with_debug(run_process: RunProcess) -> None:
+    plain = run_process("shout", "--softly", script=SHOUT)
+    assert (plain.returncode, plain.stdout, plain.stderr) == (1, "", "Error: louder\n")
+    debug = run_process("shout", "--softly", "--debug", script=SHOUT)
+    assert debug.returncode == 1
+    assert debug.stderr.startswith("Traceback")
+    assert debug.stderr.endswith("fairpass.errors.DataError: louder\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_full_disk(run_process: RunProcess) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = run_process("shout", script=SHOUT, stdout=full)
+    assert (done.returncode, done.stderr) == (1, "Error: the disk is full\n")
+
+
+def test_closed_pipe_is_quiet(run_process: RunProcess) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run_process("shout", script=SHOUT, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_every_encoding_will_do(run_process: RunProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = run_process("shout", script=SHOUT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("\n?DP\n")
+
+
+def test_warnings_are_one_line_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def careful() -> list[str]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.warn("this is not\nwise", stacklevel=2)
+        return ["german"]
+
+    monkeypatch.setattr(datasets, "names", careful)
+    result = run("datasets", "--json")
+    assert result.exit_code == 0
+    assert result.stderr == "Warning: this is not wise\n"
+
+
+def test_json_has_no_nan() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        print_json({"x": float("nan")})
+
+
+def test_explain_names_the_class_of_a_silent_error() -> None:
+    assert explain(KeyboardInterrupt()) == "KeyboardInterrupt"
+
+
+def test_option_groups() -> None:
+    @dataclass(frozen=True)
+    class Size:
+        width: Annotated[int, typer.Argument()]
+        height: Annotated[int, typer.Option("--tall")] = 3
+
+    @dataclass(frozen=True)
+    class Ink:
+        colour: Annotated[str, typer.Option()] = "black"
+
+    app = typer.Typer()
+    drawn = []
+
+    @app.command()
+    @with_option_groups
+    def draw(name: str, size: Size, ink: Ink, loud: bool = False) -> None:
+        """Draw a box."""
+        drawn.append((name, size, ink, loud))
+
+    result = CliRunner().invoke(app, ["box", "7", "--tall", "2", "--loud"])
+    assert result.exit_code == 0, result.output
+    assert drawn == [("box", Size(7, 2), Ink("black"), True)]
+    assert "Draw a box." in CliRunner().invoke(app, ["--help"]).output
+    assert CliRunner().invoke(app, ["box"]).exit_code == 2

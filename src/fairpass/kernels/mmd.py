@@ -1,12 +1,14 @@
 r"""Maximum mean discrepancy between groups of nodes, exactly over all nodes, and its gradient.
 
-For two groups of `N_0` and `N_1` nodes, with the signed weights `u_i = 1/N_0` on the first and `-1/N_1` on the second,
+For two groups of `N_0` and `N_1` nodes, with the signed weights `u_i = 1/N_0` on the first and `-1/N_1` on the
+second,
 
 .. math:: \mathrm{MMD}^2(F) = u^\top K u, \qquad K_{ij} = k(F_i, F_j).
 
-More groups: the sum over all pairs of groups. Everything here is a quadratic form :math:`\sum_{ab} C_{ab}\, m_{ab}` in
-the mean similarities :math:`m_{ab} = \frac{1}{N_a N_b}\sum_{i\in a}\sum_{j\in b} k_{ij}`, and only the small coupling
-matrix `C` differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
+More groups: the sum over all pairs of groups. Everything here is a quadratic form
+:math:`\sum_{ab} C_{ab}\, m_{ab}` in the mean similarities
+:math:`m_{ab} = \frac{1}{N_a N_b}\sum_{i\in a}\sum_{j\in b} k_{ij}`, and only the small coupling matrix `C` differs
+between the full discrepancy (GMMD) and its simplified form (GMMD-S).
 """
 
 from dataclasses import dataclass
@@ -25,8 +27,8 @@ class Groups:
     """Who belongs to which group: the mean over group `a` is `membership[:, a] @ values`.
 
     Attributes:
-        membership: `(N, G)`, `1/N_a` where node `i` is in group `a` and 0 elsewhere; nodes of unknown group have a row
-            of zeros, so they neither exert nor feel any force.
+        membership: `(N, G)`, `1/N_a` where node `i` is in group `a` and 0 elsewhere; nodes of unknown group
+            have a row of zeros, so they neither exert nor feel any force.
         sizes: number of nodes of each group, `(G,)`.
     """
 
@@ -41,7 +43,9 @@ class Groups:
             ValueError: if fewer than two groups occur.
         """
         if sens.dim() != 1 or sens.is_floating_point():
-            raise ValueError(f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})")
+            raise ValueError(
+                f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})"
+            )
         known = sens >= 0
         count = int(sens.max()) + 1 if sens.numel() else 0
         sizes = torch.bincount(sens[known].long(), minlength=count)
@@ -57,6 +61,10 @@ class Groups:
         """Return the groups of some of the nodes, their means taken over those nodes alone."""
         chosen = (self.membership[index] > 0).to(self.membership.dtype)
         return Groups(chosen / chosen.sum(0), chosen.sum(0).long())
+
+    def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
+        """Return the mean kernel value between each pair of groups, `(..., G, G)`."""
+        return self.membership.mT @ gauss_sum(points, points, self.membership, alpha, eps=eps)
 
     def to(self, like: Tensor) -> "Groups":
         """Return the groups in the type and on the device of another tensor."""
@@ -110,7 +118,7 @@ class Discrepancy:
         return (self._target * sums).sum((-2, -1))
 
     def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
-        r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and the value of `h_f` as a constant."""
+        r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and `h_f` itself as a constant."""
         if self.kernel == "laplace":
             with torch.enable_grad():
                 at = points if points.requires_grad else points.detach().requires_grad_()
@@ -124,7 +132,8 @@ class Discrepancy:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.
 
         Each block of the Hessian is at most :math:`4\alpha |C_{ab}|/(N_a N_b)`, because
-        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; Gershgorin's row sums then give a diagonal matrix above it.
+        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; Gershgorin's row sums then give a diagonal matrix above
+        it. An `alpha` for each problem of a batch has two more axes here, `(B, 1, 1)`.
         """
         return 8 * alpha * self._row_sums[:, None]
 
@@ -148,10 +157,10 @@ def mmd2(
     return Discrepancy(Groups.of(sens, points.dtype), kernel=kernel, eps=eps).value(points, alpha)
 
 
-def witness(
-    at: Tensor, points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS
-) -> Tensor:
-    r"""Return the witness function of two groups, :math:`\frac1{N_0}\sum_{S_0} k(x, \cdot) - \frac1{N_1}\sum_{S_1} k(x, \cdot)`.
+def witness(at: Tensor, points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
+    r"""Return the witness function of two groups at the points `at`.
+
+    .. math:: \frac1{N_0}\sum_{j \in S_0} k(x, F_j) - \frac1{N_1}\sum_{j \in S_1} k(x, F_j)
 
     It is positive where group 0 is denser than group 1, and GMMD moves every node down its slope.
     """
@@ -162,12 +171,11 @@ def witness(
     return gauss_sum(at, points, signed, alpha, eps=eps)[..., 0]
 
 
-def intergroup_similarity(
-    points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS
-) -> Tensor:
+def intergroup_similarity(points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
     r"""Return the mean kernel value between nodes of different groups, averaged over all pairs of groups.
 
-    For two groups it is :math:`\frac{1}{N_0N_1}\sum_{i\in S_0}\sum_{j\in S_1} k(F_i, F_j)`, the quantity of Theorem 4.2.
+    For two groups it is :math:`\frac{1}{N_0N_1}\sum_{i\in S_0}\sum_{j\in S_1} k(F_i, F_j)`, the quantity of
+    Theorem 4.2.
     """
     groups = Groups.of(sens, points.dtype)
     count = groups.membership.shape[1]

@@ -11,8 +11,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-# Pairs held at once by the tiled backend: 2^21 of them fill 8 MB in float32, about one core's cache.
-TILE_PAIRS = 1 << 21
+# Pairs held at once by the tiled backend: 2^19 of them fill 2 MB in float32, about one core's cache.
+TILE_PAIRS = 1 << 19
 
 
 class Kernel(Protocol):
@@ -33,7 +33,9 @@ class Gaussian:
     def values(self, targets: Tensor, sources: Tensor, alpha: Tensor) -> Tensor:
         """Return the kernel matrix."""
         # Differences, not |t|^2 + |s|^2 - 2 t.s: far from the origin the latter loses all its digits.
-        squared = torch.zeros((*targets.shape[:-1], sources.shape[-2]), dtype=targets.dtype, device=targets.device)
+        squared = torch.zeros(
+            (*targets.shape[:-1], sources.shape[-2]), dtype=targets.dtype, device=targets.device
+        )
         for k in range(targets.shape[-1]):
             squared += (targets[..., :, None, k] - sources[..., None, :, k]).square_()
         return squared.mul_(-alpha[:, None, None]).exp_()
@@ -43,6 +45,9 @@ class Gaussian:
     ) -> tuple[Tensor, Tensor]:
         """Return the gradients by both sets of points: `dk/dt = -2 alpha (t - s) k`."""
         factor = 2 * alpha[:, None, None]
+        # From an origin amidst the points: far from it the two terms of each difference would nearly cancel.
+        origin = sources.sum(-2, keepdim=True) / max(1, sources.shape[-2])
+        targets, sources = targets - origin, sources - origin
         by_target = factor * (weights @ sources - weights.sum(-1, keepdim=True) * targets)
         back = weights.mT
         by_source = factor * (back @ targets - back.sum(-1, keepdim=True) * sources)

@@ -1,21 +1,22 @@
 r"""Gaussian sums as Fourier series: O(N) for points in at most three dimensions.
 
-On a box of side `L = span + sqrt(ln(1/eps)/alpha)` the one-dimensional Gaussian is, to `eps`, the series
+Beyond its reach `R = sqrt(ln(1/eps)/alpha)` the one-dimensional Gaussian is below `eps`. So on a box of side
+`L = span + R` it is, to `eps`, the series
 
 .. math::
     e^{-\alpha r^2} \approx \sum_{|k| \le \kappa} c_k e^{2\pi i k r/L}, \qquad
     c_k = \frac{\sqrt{\pi/\alpha}}{L} e^{-(\pi k/L)^2/\alpha}, \qquad
-    \kappa = \Big\lceil \frac{L}{\pi} \sqrt{\alpha \ln(1/\epsilon)} \Big\rceil .
+    \kappa = \Big\lceil \frac{\alpha L R}{\pi} \Big\rceil .
 
-With the real features `phi(x) = sqrt(c) [1, cos, sin]` a dimension's kernel is `phi(t) . phi(s)`, and a sum over all
-sources falls apart into three steps that are kept apart, because only the small moment tensor crosses nodes:
+With the real features `phi(x) = sqrt(c) [1, cos, sin]` a dimension's kernel is `phi(t) . phi(s)`, and a sum over
+all sources falls into three steps that are kept apart, because only the small moment tensor crosses nodes:
 
 1. `moments(sources, strengths)`: `T = sum_j phi(s_j) w_j`, just `q m^d` numbers whatever N is;
 2. moments of several chunks (or processes) are combined by adding them;
 3. `evaluate(targets, T)`: `phi(t_i) . T`.
 
-The derivative of a feature is another feature of the same dimension (`phi' = phi D`), so that the gradient of a sum
-is the evaluation of other, equally small moments: `grad phi . T = phi . (D T)`. Nothing is ever differentiated.
+The derivative of a feature is another feature of the same dimension (`phi' = phi D`), so that the gradient of a
+sum is the evaluation of other, equally small moments: `grad phi . T = phi . (D T)`.
 """
 
 import math
@@ -27,7 +28,7 @@ import torch
 from torch import Tensor
 
 MAX_DIMENSION = 3
-# Numbers in a chunk's largest temporary, 2 MB in float32: small enough to stay in cache, large enough to be few.
+# Numbers in a chunk's largest temporary, 2 MB in float32: few enough for the cache, enough for few chunks.
 CHUNK_NUMBERS = 1 << 19
 # Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it made anew.
 KEEP_NUMBERS = 1 << 24
@@ -38,44 +39,40 @@ class Box:
     """The periodic box of one problem (or one batch of problems) and its modes.
 
     Attributes:
-        centre: middle of the points in the box's axes, `(B, d, 1)`.
+        centre: the middle of the box, `(B, d, 1)`, float64.
         axes: orthonormal axes in which the points' box is small, `(B, d, d)`.
         side: period in each dimension, `(B, d)`.
-        modes: highest frequency kept in each dimension.
+        sizes: number of real features in each dimension, `2 kappa + 1`.
         alpha: kernel parameter, `(B,)`.
     """
 
     centre: Tensor
     axes: Tensor
     side: Tensor
-    modes: tuple[int, ...]
+    sizes: tuple[int, ...]
     alpha: Tensor
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Return the number of real features in each dimension."""
-        return tuple(2 * kappa + 1 for kappa in self.modes)
 
     @cached_property
     def derivatives(self) -> list[Tensor]:
         """Return for each dimension the matrix `D`, `(B, m, m)`, with `phi' = phi D`.
 
-        A cosine's derivative is minus a sine and a sine's a cosine, so `D` makes the halves of `T` change places.
+        A cosine's derivative is minus a sine and a sine's a cosine: `D` makes the halves of `T` change places.
         """
         matrices = []
-        for k, kappa in enumerate(self.modes):
+        for k, size in enumerate(self.sizes):
+            kappa = size // 2
             cosines = torch.arange(1, kappa + 1, device=self.side.device)
             omega = (2 * math.pi / self.side[:, k, None]) * cosines
-            matrix = self.side.new_zeros((len(self.side), 2 * kappa + 1, 2 * kappa + 1))
+            matrix = self.side.new_zeros((len(self.side), size, size))
             matrix[:, cosines, cosines + kappa] = omega
             matrix[:, cosines + kappa, cosines] = -omega
             matrices.append(matrix)
         return matrices
 
     def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
-        """Return `D T`, the moments whose evaluation is the derivative of `phi . T` along one axis of the box."""
+        """Return `D T`, the moments whose evaluation is the derivative of `phi . T` along an axis of the box."""
         matrix = self.derivatives[dimension]
-        last = len(self.modes) - 1
+        last = len(self.sizes) - 1
         if dimension == last:
             return moments @ matrix.mT[:, None]
         if last == 1:
@@ -85,38 +82,57 @@ class Box:
 
     def gradient(self, moments: Tensor) -> Tensor:
         """Return the moments of all first derivatives, dimension by dimension: `d q` columns."""
-        return torch.cat([self.differentiate(moments, k) for k in range(len(self.modes))], 2)
+        return torch.cat([self.differentiate(moments, k) for k in range(len(self.sizes))], 2)
+
+
+def reach(alpha: Tensor, eps: float, dimension: int) -> Tensor:
+    """Return the distance `R` beyond which the kernel may be left out, and the whole error is within `eps`.
+
+    In each dimension two periodic images come this near at most, and the modes above the highest weigh less
+    than a tenth of one of them.
+    """
+    return torch.sqrt(math.log(2.1 * dimension / eps) / alpha)
+
+
+def feature_count(side_in_reaches: float, eps: float, dimension: int) -> int:
+    """Return `m = 2 kappa + 1` for a box of this side; `alpha R^2` is a constant, so `alpha` plays no part."""
+    return 2 * math.ceil(side_in_reaches * math.log(2.1 * dimension / eps) / math.pi) + 1
 
 
 def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`.
 
-    Here and below points are `(B, d, n)`: with the nodes last, every element-wise operation runs along them.
+    Here and below points are `(B, d, n)` in float64: with the nodes last, every element-wise operation runs
+    along them, and points far from the origin, or in a wide box, lose no digits that their differences have.
     """
     dimension = points[0].shape[1]
-    axes = torch.eye(dimension, dtype=alpha.dtype, device=alpha.device).expand(len(alpha), -1, -1)
+    margin = reach(alpha.double(), eps, dimension)[:, None]
+    axes = torch.eye(dimension, dtype=torch.float64, device=alpha.device).expand(len(alpha), -1, -1)
     low, high = _extent(points)
+    centre, side = (low + high) / 2, high - low + margin
     if dimension > 1:
-        # Distances do not depend on the axes, the number of modes does: along their principal axes the two nearly
-        # opposite logits of a binary classifier are a thin strip.
+        # Distances do not depend on the axes, the number of modes does: along their principal axes the two
+        # nearly opposite logits of a binary classifier are a thin strip.
         principal = _principal_axes(points[0])
-        bounds = _extent(tuple(principal.mT @ p for p in points))
-        if (bounds[1] - bounds[0]).prod(-1).sum() < (high - low).prod(-1).sum():
-            axes, (low, high) = principal, bounds
-    log_eps = math.log(2 * dimension / eps)
-    side = (high - low) + torch.sqrt(log_eps / alpha)[:, None]
-    kappa = torch.ceil(side / math.pi * torch.sqrt(alpha * log_eps)[:, None]).amax(0).tolist()
-    if not all(map(math.isfinite, kappa)):
-        raise ValueError("'targets' and 'sources' must be finite (got NaN or infinity)")
-    modes = tuple(int(k) for k in kappa)
-    return Box(centre=((low + high) / 2)[..., None], axes=axes, side=side, modes=modes, alpha=alpha)
+        low, high = _extent(tuple(principal.mT @ (p - centre[..., None]) for p in points))
+        turned = high - low + margin
+        if (turned / margin).amax(0).prod() < (side / margin).amax(0).prod():
+            centre = centre + (principal @ ((low + high) / 2)[..., None])[..., 0]
+            axes, side = principal, turned
+    return Box(
+        centre=centre[..., None],
+        axes=axes.to(alpha.dtype),
+        side=side.to(alpha.dtype),
+        sizes=tuple(feature_count(n, eps, dimension) for n in (side / margin).amax(0).tolist()),
+        alpha=alpha,
+    )
 
 
 def _principal_axes(points: Tensor) -> Tensor:
-    sample = points[..., :: max(1, points.shape[-1] // 4096)].double().nan_to_num()
+    sample = points[..., :: max(1, points.shape[-1] // 4096)]
     centred = sample - sample.mean(-1, keepdim=True)
     # Widest first: the last dimension's features are the ones repeated for every column.
-    return torch.linalg.eigh(centred @ centred.mT).eigenvectors.flip(-1).to(points.dtype)
+    return torch.linalg.eigh(centred @ centred.mT).eigenvectors.flip(-1)
 
 
 def _extent(points: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
@@ -128,10 +144,10 @@ def _extent(points: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
 
 
 class Features:
-    """The features of some points: those of all dimensions but the last, multiplied out, and those of the last.
+    """The features of some points: of all dimensions but the last, multiplied out, and of the last.
 
-    `left` is `(B, m_1 ... m_{d-1}, n)` (absent in one dimension), `right` is `(B, m_d, n)`; sums over points are then
-    plain matrix products.
+    `left` is `(B, m_1 ... m_{d-1}, n)` (absent in one dimension), `right` is `(B, m_d, n)`; sums over points are
+    then plain matrix products.
     """
 
     def __init__(self, box: Box, local: Tensor) -> None:
@@ -155,16 +171,18 @@ class Features:
 
 def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
     """Return `sqrt(c) [1, cos, sin]` of one coordinate, `(B, 2 kappa + 1, n)`."""
-    kappa = box.modes[dimension]
+    kappa = box.sizes[dimension] // 2
     side, alpha = box.side[:, dimension, None].double(), box.alpha[:, None].double()
     k = torch.arange(kappa + 1, dtype=torch.float64, device=x.device)
-    amplitude = torch.sqrt(torch.sqrt(math.pi / alpha) / side * torch.exp(-((math.pi * k / side) ** 2) / alpha))
+    amplitude = torch.sqrt(
+        torch.sqrt(math.pi / alpha) / side * torch.exp(-((math.pi * k / side) ** 2) / alpha)
+    )
     amplitude[:, 1:] *= math.sqrt(2)
-    scale = amplitude.to(x.dtype)[..., None]
+    scale = amplitude.to(box.side)[..., None]
     # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
-    turns = (x.double() / side)[:, None] * k[1:, None]
-    angle = turns.sub_(turns.round()).mul_(2 * math.pi).to(x.dtype)
-    out = x.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
+    turns = (x / side)[:, None] * k[1:, None]
+    angle = turns.sub_(turns.round()).mul_(2 * math.pi).to(box.side)
+    out = box.side.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
     out[:, :1] = scale[:, :1]
     torch.cos(angle, out=out[:, 1 : kappa + 1]).mul_(scale[:, 1:])
     torch.sin(angle, out=out[:, kappa + 1 :]).mul_(scale[:, 1:])
@@ -176,10 +194,12 @@ class Expansion:
 
     def __init__(self, box: Box, points: Tensor) -> None:
         self.box = box
-        self.local = box.axes.mT @ points - box.centre
+        self.local = box.axes.mT.double() @ (points - box.centre)
         numbers = self.local.shape[0] * self.local.shape[2] * (math.prod(box.sizes[:-1]) + box.sizes[-1])
         self._kept: list[Features] | None = [] if numbers <= KEEP_NUMBERS else None
-        self._step = max(256, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1])))
+        self._step = max(
+            256, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1]))
+        )
 
     def _chunks(self) -> Iterator[tuple[slice, Features]]:
         for i, start in enumerate(range(0, self.local.shape[2], self._step)):
@@ -192,7 +212,7 @@ class Expansion:
             yield rows, self._kept[i]
 
     def moments(self, strengths: Tensor) -> Tensor:
-        """Return `T = sum_j phi(s_j) w_j` as `(B, m_left, q, m_right)`; the moments of disjoint sets add up."""
+        """Return `T = sum_j phi(s_j) w_j`, `(B, m_left, q, m_right)`; the moments of disjoint sets add up."""
         columns = strengths.mT.contiguous()
         sizes = self.box.sizes
         total = strengths.new_zeros((len(strengths), math.prod(sizes[:-1]), columns.shape[1] * sizes[-1]))
@@ -207,7 +227,7 @@ class Expansion:
 
 
 def spectral_sum(targets: Expansion, sources: Expansion, strengths: Tensor) -> Tensor:
-    """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j`, with an error of at most `eps sum_j |w_j|` plus rounding."""
+    """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j` with an error of at most `eps sum_j |w_j|`, and rounding."""
     return targets.evaluate(sources.moments(strengths))
 
 
@@ -215,7 +235,7 @@ def spectral_vjp(
     targets: Expansion, sources: Expansion, strengths: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of `<grad, spectral_sum(...)>` by targets, sources and strengths."""
-    box, columns = targets.box, grad.shape[-1] * len(targets.box.modes)
+    box, columns = targets.box, grad.shape[-1] * len(targets.box.sizes)
 
     def slopes(values: Tensor, weights: Tensor) -> Tensor:
         # Fold the columns: sum_q weights_q dE_q/dx, then from the box's axes to the points' own.
@@ -229,18 +249,18 @@ def spectral_vjp(
 
 
 def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient at each point of `E = sum_j k(., s_j) w_j`, `(B, N, q, d)`, and `E` itself, `(B, N, q)`."""
+    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, and `E`, `(B, N, q)`."""
     box, q = points.box, strengths.shape[-1]
     moments = points.moments(strengths)
     values = points.evaluate(torch.cat([box.gradient(moments), moments], 2))
-    slopes = values[..., :-q].unflatten(-1, (len(box.modes), q)).mT @ box.axes.mT[:, None]
+    slopes = values[..., :-q].unflatten(-1, (len(box.sizes), q)).mT @ box.axes.mT[:, None]
     return slopes, values[..., -q:].contiguous()
 
 
 def spectral_slope_vjp(points: Expansion, strengths: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of `<grad, spectral_slope(...)>` by points and strengths."""
     box = points.box
-    dimension, q = len(box.modes), strengths.shape[-1]
+    dimension, q = len(box.sizes), strengths.shape[-1]
     local = (grad @ box.axes[:, None]).mT.flatten(-2)  # (B, N, d q), dimension by dimension
     pulled, pushed = points.moments(torch.cat([local, strengths], -1)).split([dimension * q, q], dim=2)
     # As targets: the Hessian of each column's sum, times the gradient that came in.

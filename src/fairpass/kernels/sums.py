@@ -1,8 +1,8 @@
 r"""The primitives of this package: sums of kernels over all nodes, and the slopes of such sums.
 
 `gauss_sum(targets, sources, strengths, alpha)` is :math:`\sum_j e^{-\alpha \|t_i - s_j\|^2} w_j`, to a stated
-tolerance, by whichever backend is cheapest. The maximum mean discrepancy, its gradient (the message of GMMD), its
-witness function and the inter-group similarity are all such sums.
+tolerance, by whichever backend is cheapest. The maximum mean discrepancy, its gradient (the message of GMMD),
+its witness function and the inter-group similarity are all such sums.
 """
 
 from typing import Any, get_args
@@ -21,7 +21,7 @@ from fairpass.kernels.spectral import (
     spectral_sum,
     spectral_vjp,
 )
-from fairpass.kernels.split import split_sum, split_vjp
+from fairpass.kernels.split import Cut, split_sum, split_vjp
 
 EPS = 1e-7
 
@@ -42,14 +42,14 @@ def gauss_sum(
 
     Args:
         targets: points `t`, shape `(..., N, d)`.
-        sources: points `s`, shape `(..., M, d)`; pass the very same tensor as `targets` where they are the same
-            points, and its features are computed once.
+        sources: points `s`, shape `(..., M, d)`; pass the very same tensor as `targets` where they are the
+            same points, and its features are computed once.
         strengths: weights `w`, shape `(..., M, q)`.
         alpha: positive number, or one for each problem of the leading batch axes.
         eps: tolerance of the spectral and split backends.
         backend: `"dense"` holds the kernel matrix (the oracle); `"tiled"` visits all pairs in bounded memory;
-            `"spectral"` is O(N) in at most three dimensions; `"split"` cuts wide spans into slabs; `"auto"` takes
-            the cheapest by a cost model.
+            `"spectral"` is O(N) in at most three dimensions; `"split"` cuts wide spans to pieces; `"auto"`
+            takes the cheapest by a cost model.
 
     Returns:
         Tensor of shape `(..., N, q)`.
@@ -62,7 +62,7 @@ def gauss_sum(
     """
     t, s, w, a, shape = _as_batch(targets, sources, strengths, alpha)
     _check_backend(backend, eps, t.shape[-1])
-    out = _sum(t, s, w, a, GAUSSIAN, backend, eps)
+    out = _sum(t, s, w, a, GAUSSIAN, choose(t, s, w.shape[-1], a, backend, eps), eps)
     return out.reshape(*shape, *out.shape[-2:])
 
 
@@ -72,7 +72,7 @@ def laplace_sum(targets: Tensor, sources: Tensor, strengths: Tensor, alpha: floa
     Arguments and shapes as for :func:`gauss_sum`. Differentiable twice.
     """
     t, s, w, a, shape = _as_batch(targets, sources, strengths, alpha)
-    out = _sum(t, s, w, a, LAPLACE, "tiled", EPS)
+    out = _sum(t, s, w, a, LAPLACE, Plan("tiled"), EPS)
     return out.reshape(*shape, *out.shape[-2:])
 
 
@@ -84,9 +84,9 @@ def gauss_slope(
     eps: float = EPS,
     backend: Backend = "auto",
 ) -> tuple[Tensor, Tensor]:
-    r"""Return the gradient of each column's sum at each point: :math:`\nabla_{x}\sum_j k(x, x_j) w_j` at `x = x_i`.
+    r"""Return the gradient of each column's sum at each point, :math:`\nabla_{x}\sum_j k(x, x_j) w_j`, `x = x_i`.
 
-    The same as :math:`2\alpha \sum_j k_{ij} (x_j - x_i) w_j`, at a third of the cost of the sums it consists of.
+    It is :math:`2\alpha \sum_j k_{ij} (x_j - x_i) w_j`, at a third of the cost of the sums it consists of.
     Differentiable, twice and more. The sums themselves come with it for almost nothing, as constants.
 
     Args:
@@ -97,14 +97,13 @@ def gauss_slope(
     Returns:
         The slopes, shape `(..., N, q, d)`, and the sums without gradient, shape `(..., N, q)`.
     """
-    t, _, w, a, shape = _as_batch(points, points, strengths, alpha)
+    t, _, w, a, shape = _as_batch(points, points, strengths, alpha, names=("points", "points"))
     _check_backend(backend, eps, t.shape[-1])
-    fixed = t.detach()
-    plan = choose(fixed, fixed, w.shape[-1], a, backend, eps)
+    plan = choose(t, t, w.shape[-1], a, backend, eps)
     if plan.expansions is not None:
         slopes, sums = _Slope.apply(t, w, a, plan.expansions[0], eps)  # type: ignore[no-untyped-call] # torch's own
     else:
-        slopes, sums = _slope_from_sums(t, w, a, plan.backend, eps)
+        slopes, sums = _slopes(t, t, w, a, plan, eps)
     return slopes.reshape(*shape, *slopes.shape[-3:]), sums.detach().reshape(*shape, *sums.shape[-2:])
 
 
@@ -114,34 +113,55 @@ def _check_backend(backend: str, eps: float, dimension: int) -> None:
     if not 0 < eps < 0.1:
         raise ValueError(f"'eps' must be between 0 and 0.1 (got {eps})")
     if backend in ("spectral", "split") and dimension > MAX_DIMENSION:
-        raise ValueError(f"backend {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})")
+        raise ValueError(
+            f"backend {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})"
+        )
 
 
 def _as_batch(
-    targets: Tensor, sources: Tensor, strengths: Tensor, alpha: float | Tensor
+    targets: Tensor,
+    sources: Tensor,
+    strengths: Tensor,
+    alpha: float | Tensor,
+    names: tuple[str, str] = ("targets", "sources"),
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, torch.Size]:
     """Check the arguments and give every tensor exactly one batch axis."""
-    for name, tensor in (("targets", targets), ("sources", sources), ("strengths", strengths)):
-        if tensor.dim() < 2 or not tensor.is_floating_point():
+    for name, tensor in zip((*names, "strengths"), (targets, sources, strengths), strict=True):
+        if (
+            tensor.dim() < 2
+            or tensor.dtype not in (torch.float32, torch.float64)
+            or tensor.dtype != targets.dtype
+        ):
             raise ValueError(
-                f"'{name}' must be a floating point tensor of at least two axes "
+                f"'{name}' must be a tensor of at least two axes, float32 or float64 like the others "
                 f"(got shape {tuple(tensor.shape)}, {tensor.dtype})"
             )
     if targets.shape[-1] != sources.shape[-1] or targets.shape[-1] == 0:
         raise ValueError(
-            f"'targets' and 'sources' must have points of the same dimension "
+            f"'{names[0]}' and '{names[1]}' must have points of the same dimension, at least 1 "
             f"(got {targets.shape[-1]} and {sources.shape[-1]})"
         )
     if sources.shape[-2] != strengths.shape[-2]:
         raise ValueError(
-            f"'strengths' must have one row for each source (got {strengths.shape[-2]} for {sources.shape[-2]})"
+            "'strengths' must have one row for each source "
+            f"(got {strengths.shape[-2]} for {sources.shape[-2]})"
         )
     if isinstance(alpha, Tensor) and alpha.requires_grad:
         raise ValueError("'alpha' must be a constant: detach it (gradients by alpha are not provided)")
     a = torch.as_tensor(alpha, dtype=targets.dtype, device=targets.device)
-    if a.numel() == 0 or not bool(((a > 0) & torch.isfinite(a)).all()):
+    if not bool(((a > 0) & torch.isfinite(a)).all()):
         raise ValueError(f"'alpha' must be positive and finite (got {alpha})")
-    shape = torch.broadcast_shapes(targets.shape[:-2], sources.shape[:-2], strengths.shape[:-2], a.shape)
+    for name, tensor in ((names[0], targets), (names[1], sources)):
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"'{name}' must be finite (got NaN or infinity)")
+    leading = [tuple(tensor.shape[:-2]) for tensor in (targets, sources, strengths)]
+    try:
+        shape = torch.broadcast_shapes(*leading, a.shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"'{names[0]}', '{names[1]}', 'strengths' and 'alpha' must have batch axes that broadcast "
+            f"(got {leading} and {tuple(a.shape)})"
+        ) from error
 
     def batched(tensor: Tensor) -> Tensor:
         return tensor.expand(*shape, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:])
@@ -151,20 +171,19 @@ def _as_batch(
     return t, s, batched(strengths), a.expand(shape).reshape(-1), shape
 
 
-def _sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, backend: Backend, eps: float) -> Tensor:
-    out: Tensor = _Sum.apply(t, s, w, alpha, kernel, backend, eps)  # type: ignore[no-untyped-call] # torch's own
+def _sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, plan: Plan, eps: float) -> Tensor:
+    out: Tensor = _Sum.apply(t, s, w, alpha, kernel, plan, eps)  # type: ignore[no-untyped-call] # torch's own
     return out
 
 
 class _Sum(torch.autograd.Function):
-    """Ties a backend's sum and its vector-Jacobian product together; differentiable again when asked to be."""
+    """Ties a backend's sum and its vector-Jacobian product together; differentiable again when asked."""
 
     @staticmethod
     def forward(
-        ctx: Any, t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, backend: Backend, eps: float
+        ctx: Any, t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, plan: Plan, eps: float
     ) -> Tensor:
-        plan = choose(t, s, w.shape[-1], alpha, backend, eps)
-        ctx.kernel, ctx.backend, ctx.eps, ctx.plan, ctx.same = kernel, backend, eps, plan, t is s
+        ctx.kernel, ctx.plan, ctx.eps = kernel, plan, eps
         ctx.save_for_backward(t, s, w, alpha)
         return _solve(plan, kernel, t, s, w, alpha, eps)
 
@@ -172,9 +191,9 @@ class _Sum(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override] # torch's own
         t, s, w, alpha = ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph=True
-            by = _differentiable_vjp(t, s, w, alpha, grad, ctx.kernel, ctx.backend, ctx.eps)
+            by = _differentiable_vjp(t, s, w, alpha, grad, ctx.kernel, ctx.plan, ctx.eps)
         else:
-            by = _solve_vjp(ctx.plan, ctx.kernel, t, t if ctx.same else s, w, alpha, grad, ctx.eps)
+            by = _solve_vjp(ctx.plan, ctx.kernel, t, s, w, alpha, grad, ctx.eps)
         return *by, None, None, None, None
 
 
@@ -194,49 +213,71 @@ class _Slope(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override] # torch's own
         points, w, alpha = ctx.saved_tensors
-        if torch.is_grad_enabled():  # create_graph=True
-            with torch.enable_grad():
-                slopes, _ = _slope_from_sums(points, w, alpha, "spectral", ctx.eps)
-                by = torch.autograd.grad(slopes, (points, w), grad, create_graph=True)
-        else:
-            by = spectral_slope_vjp(ctx.expansion, w, grad)
-        return *by, None, None, None
+        if not torch.is_grad_enabled():
+            return *spectral_slope_vjp(ctx.expansion, w, grad), None, None, None
+        # create_graph=True
+        slopes, _ = _slopes(
+            points, points, w, alpha, choose(points, points, w.shape[-1], alpha, "spectral", ctx.eps), ctx.eps
+        )
+        wanted = [x for x, needed in zip((points, w), ctx.needs_input_grad, strict=False) if needed]
+        by = iter(torch.autograd.grad(slopes, wanted, grad, create_graph=True))
+        return *(next(by) if needed else None for needed in ctx.needs_input_grad[:2]), None, None, None
 
 
-def _slope_from_sums(
-    points: Tensor, w: Tensor, alpha: Tensor, backend: Backend, eps: float
-) -> tuple[Tensor, Tensor]:
-    """Return `2 alpha (sum_j k_ij w_j x_j - x_i sum_j k_ij w_j)`, `(B, N, q, d)`, and the plain sums."""
-    q, d = w.shape[-1], points.shape[-1]
-    strengths = torch.cat([w, (w[..., :, None] * points[..., None, :]).flatten(-2)], -1)
-    joint = _sum(points, points, strengths, alpha, GAUSSIAN, backend, eps)
+def _slopes(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, plan: Plan, eps: float) -> tuple[Tensor, Tensor]:
+    """Return `2 alpha sum_j k_ij (s_j - t_i) w_j`, `(B, N, q, d)`, and the plain sums, both differentiable.
+
+    All of it comes from one sum with the strengths `[w, w x s]`. Far from the origin its two halves would
+    nearly cancel, so the origin is put amidst the sources, and amidst those of each piece of a plan in pieces.
+    """
+    if plan.cuts is not None:
+        return _slopes_by_piece(t, s, w, alpha, plan.cuts, eps)
+    q, d = w.shape[-1], s.shape[-1]
+    origin = s.detach().sum(1, keepdim=True) / max(1, s.shape[1])
+    strengths = torch.cat([w, (w[..., :, None] * (s - origin)[..., None, :]).flatten(-2)], -1)
+    joint = _sum(t, s, strengths, alpha, GAUSSIAN, plan, eps)
     plain, moved = joint[..., :q], joint[..., q:].unflatten(-1, (q, d))
-    return 2 * alpha[:, None, None, None] * (moved - plain[..., None] * points[..., None, :]), plain
+    return 2 * alpha[:, None, None, None] * (moved - plain[..., None] * (t - origin)[..., None, :]), plain
+
+
+def _slopes_by_piece(
+    t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, cuts: list[Cut], eps: float
+) -> tuple[Tensor, Tensor]:
+    slopes, plain, places = [], [], []
+    for b, (pieces, _) in enumerate(cuts):
+        one = slice(b, b + 1)
+        for mine, theirs in pieces:
+            piece = t[one, mine], s[one, theirs], w[one, theirs], alpha[one]
+            plan = choose(piece[0], piece[1], w.shape[-1], alpha[one], "auto", eps, may_split=False)
+            slope, value = _slopes(*piece, plan, eps)
+            slopes.append(slope[0])
+            plain.append(value[0])
+            places.append(b * t.shape[1] + mine)
+    # All pieces are put in their places at once: one by one, each would copy the whole for its backward.
+    count, index = t.shape[0] * t.shape[1], torch.cat(places)
+    q, d = w.shape[-1], t.shape[-1]
+    return (
+        t.new_zeros((count, q, d)).index_copy(0, index, torch.cat(slopes)).unflatten(0, t.shape[:2]),
+        t.new_zeros((count, q)).index_copy(0, index, torch.cat(plain)).unflatten(0, t.shape[:2]),
+    )
 
 
 def _differentiable_vjp(
-    t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor, kernel: Kernel, backend: Backend, eps: float
+    t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor, kernel: Kernel, plan: Plan, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Express the gradients through differentiable operations, so that they can be differentiated again."""
     if kernel is not GAUSSIAN:
         return _tiled_vjp(t, s, w, alpha, grad, kernel)
-
-    def by_point(a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor) -> Tensor:
-        # 2 alpha sum_j (g_i . w_j) k_ij (s_j - t_i), all of it from one sum with the strengths [w, w x s].
-        q, d = of_b.shape[-1], b.shape[-1]
-        strengths = torch.cat([of_b, (of_b[..., :, None] * b[..., None, :]).flatten(-2)], -1)
-        joint = _sum(a, b, strengths, alpha, kernel, backend, eps)
-        plain, moved = joint[..., :q], joint[..., q:].unflatten(-1, (q, d))
-        pulled = (of_a[..., None] * moved).sum(-2) - (of_a * plain).sum(-1, keepdim=True) * a
-        return 2 * alpha[:, None, None] * pulled
-
-    return by_point(t, s, grad, w), by_point(s, t, w, grad), _sum(s, t, grad, alpha, kernel, backend, eps)
+    back = choose(s, t, w.shape[-1], alpha, plan.backend, eps)
+    by_target, _ = _slopes(t, s, w, alpha, plan, eps)
+    by_source, by_strength = _slopes(s, t, grad, alpha, back, eps)
+    return (by_target * grad[..., None]).sum(-2), (by_source * w[..., None]).sum(-2), by_strength
 
 
 def _tiled_vjp(
     t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor, kernel: Kernel
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Differentiate tile by tile; each tile's kernel matrix is made anew when the result is differentiated."""
+    """Differentiate tile by tile; each tile's kernel matrix is made anew when this is differentiated again."""
 
     def tile(rows: Tensor, pulled: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         weights = kernel.values(rows, s, alpha)
@@ -255,12 +296,13 @@ def _tiled_vjp(
 def _solve(plan: Plan, kernel: Kernel, t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, eps: float) -> Tensor:
     if plan.expansions is not None:
         return spectral_sum(*plan.expansions, w)
-    if plan.backend == "split":
+    if plan.cuts is not None:
 
         def solve(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor) -> Tensor:
-            return _solve(choose(t, s, w.shape[-1], alpha, "auto", eps), kernel, t, s, w, alpha, eps)
+            plan = choose(t, s, w.shape[-1], alpha, "auto", eps, may_split=False)
+            return _solve(plan, kernel, t, s, w, alpha, eps)
 
-        return split_sum(t, s, w, alpha, eps, solve)
+        return split_sum(t, s, w, alpha, plan.cuts, solve)
     return pairwise_sum(kernel, t, s, w, alpha, None if plan.backend == "dense" else TILE_PAIRS)
 
 
@@ -269,10 +311,13 @@ def _solve_vjp(
 ) -> tuple[Tensor, Tensor, Tensor]:
     if plan.expansions is not None:
         return spectral_vjp(*plan.expansions, w, grad)
-    if plan.backend == "split":
+    if plan.cuts is not None:
 
-        def solve(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            return _solve_vjp(choose(t, s, w.shape[-1], alpha, "auto", eps), kernel, t, s, w, alpha, grad, eps)
+        def solve(
+            t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor
+        ) -> tuple[Tensor, Tensor, Tensor]:
+            plan = choose(t, s, w.shape[-1], alpha, "auto", eps, may_split=False)
+            return _solve_vjp(plan, kernel, t, s, w, alpha, grad, eps)
 
-        return split_vjp(t, s, w, alpha, grad, eps, solve)
+        return split_vjp(t, s, w, alpha, grad, plan.cuts, solve)
     return pairwise_vjp(kernel, t, s, w, alpha, grad, None if plan.backend == "dense" else TILE_PAIRS)

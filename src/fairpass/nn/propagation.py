@@ -17,9 +17,9 @@ from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.mmd import KernelName
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
+from fairpass.nn.convolution import Backbone
 from fairpass.nn.fairness import FairnessTerm
 
-Backbone = Literal["gcn", "gin", "gat"]
 Step = Literal["paper", "stable"]
 Bandwidth = Literal["fixed", "adaptive"]
 Graph = Tensor | Adjacency | Structure

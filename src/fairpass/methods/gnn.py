@@ -1,0 +1,69 @@
+"""The plain graph neural networks: what the fair methods are compared with."""
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from fairpass.methods.base import NodeClassifier
+from fairpass.nn import GNN
+from fairpass.nn.convolution import Backbone
+from fairpass.training import Program, Task, Training
+
+
+class GCN(NodeClassifier):
+    """Graph convolutional network (Kipf and Welling 2017), trained with cross-entropy.
+
+    Args:
+        num_layers: number of convolutions.
+        hidden: width.
+        dropout: between convolutions.
+        training: settings of the training loop.
+    """
+
+    name: ClassVar[str] = "gcn"
+    summary: ClassVar[str] = "graph convolutional network, no fairness"
+    backbone: ClassVar[Backbone] = "gcn"
+
+    def __init__(
+        self,
+        *,
+        num_layers: int = 2,
+        hidden: int = 16,
+        dropout: float = 0.5,
+        training: Training | None = None,
+    ) -> None:
+        super().__init__(training=training)
+        if num_layers < 1:
+            raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
+        self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
+
+    def build(self, task: Task) -> Program:
+        """Return the network."""
+        widths = (task.num_features, *[self.hidden] * (self.num_layers - 1), task.num_classes)
+        return _Network(GNN(self.backbone, widths, self.dropout))
+
+
+class GIN(GCN):
+    """Graph isomorphism network (Xu et al. 2019). Arguments as for GCN."""
+
+    name: ClassVar[str] = "gin"
+    summary: ClassVar[str] = "graph isomorphism network, no fairness"
+    backbone: ClassVar[Backbone] = "gin"
+
+
+class GAT(GCN):
+    """Graph attention network with one head (Velickovic et al. 2018). Arguments as for GCN."""
+
+    name: ClassVar[str] = "gat"
+    summary: ClassVar[str] = "graph attention network, no fairness"
+    backbone: ClassVar[Backbone] = "gat"
+
+
+class _Network(Program):
+    def __init__(self, network: GNN) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, task: Task) -> Tensor:
+        logits: Tensor = self.network(task.x, task.operator(self.network.backbone))
+        return logits

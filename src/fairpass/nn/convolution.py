@@ -1,0 +1,123 @@
+"""The three backbones' convolutions, as PyG defines them, on operators that are built once for a graph.
+
+They multiply by the fixed operators of `adjacency.py` and `attention.py` instead of gathering and scattering along
+edges; on the Bail graph one epoch of a two-layer GCN then takes a tenth of the time.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn.inits import glorot, zeros
+
+from fairpass.nn.adjacency import Adjacency
+from fairpass.nn.attention import Attention, Structure
+
+Backbone = Literal["gcn", "gin", "gat"]
+Operator = Adjacency | Structure
+
+
+class GCNConvolution(nn.Module):
+    r""":math:`\tilde A X W + b`, as `torch_geometric.nn.GCNConv`; leading axes of `x` are batches."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        glorot(self.weight)
+        zeros(self.bias)
+
+    def forward(self, x: Tensor, operator: Operator) -> Tensor:
+        """Return the convolved features, `(..., N, out_channels)`."""
+        if not isinstance(operator, Adjacency):
+            raise ValueError("'operator' must be an Adjacency for a GCN (got a Structure)")
+        # The product with the narrower side of W is the cheaper one.
+        if self.weight.shape[0] <= self.weight.shape[1]:
+            return (operator @ x) @ self.weight + self.bias
+        return operator @ (x @ self.weight) + self.bias
+
+
+class GINConvolution(nn.Module):
+    r""":math:`\mathrm{MLP}\big((A + (1+\epsilon) I) X\big)`, as `torch_geometric.nn.GINConv` with a two-layer MLP."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(in_channels, out_channels), nn.Linear(out_channels, out_channels)
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        self.first.reset_parameters()
+        self.second.reset_parameters()
+
+    def forward(self, x: Tensor, operator: Operator) -> Tensor:
+        """Return the convolved features, `(..., N, out_channels)`."""
+        if not isinstance(operator, Adjacency):
+            raise ValueError("'operator' must be an Adjacency for a GIN (got a Structure)")
+        out: Tensor = self.second(self.first(operator @ x).relu())
+        return out
+
+
+class GATConvolution(nn.Module):
+    r""":math:`A^{att}(XW)\, XW + b`, as `torch_geometric.nn.GATConv` with one head."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels))
+        self.attention = Attention(out_channels)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        glorot(self.weight)
+        zeros(self.bias)
+        self.attention.reset_parameters()
+
+    def forward(self, x: Tensor, operator: Operator) -> Tensor:
+        """Return the convolved features, `(N, out_channels)`."""
+        if not isinstance(operator, Structure):
+            raise ValueError("'operator' must be a Structure for a GAT (got an Adjacency)")
+        out: Tensor = self.attention(x @ self.weight, operator) + self.bias
+        return out
+
+
+_CONVOLUTIONS: dict[str, type[GCNConvolution | GINConvolution | GATConvolution]] = {
+    "gcn": GCNConvolution,
+    "gin": GINConvolution,
+    "gat": GATConvolution,
+}
+
+
+def convolution(backbone: Backbone, in_channels: int, out_channels: int) -> nn.Module:
+    """Return one convolution of a backbone."""
+    if backbone not in _CONVOLUTIONS:
+        raise ValueError(f"'backbone' must be one of {tuple(_CONVOLUTIONS)} (got {backbone!r})")
+    return _CONVOLUTIONS[backbone](in_channels, out_channels)
+
+
+class GNN(nn.Module):
+    """Convolutions of one backbone with ReLU and dropout between them.
+
+    Args:
+        backbone: `"gcn"`, `"gin"` or `"gat"`.
+        widths: number of columns before the first and after every convolution, e.g. `(27, 16, 2)` for two.
+        dropout: probability of dropping a hidden unit.
+    """
+
+    def __init__(self, backbone: Backbone, widths: tuple[int, ...], dropout: float = 0.5) -> None:
+        super().__init__()
+        pairs = zip(widths, widths[1:], strict=False)
+        self.convolutions = nn.ModuleList(convolution(backbone, a, b) for a, b in pairs)
+        self.backbone, self.dropout = backbone, dropout
+
+    def forward(self, x: Tensor, operator: Operator) -> Tensor:
+        """Return the last convolution's output, `(N, widths[-1])`."""
+        for i, layer in enumerate(self.convolutions):
+            if i:
+                x = nn.functional.dropout(x.relu(), self.dropout, self.training)
+            x = layer(x, operator)
+        return x

@@ -13,8 +13,22 @@ _HOME = {
     "load": "fairpass.datasets",
     "from_tables": "fairpass.datasets",
     "synthetic": "fairpass.datasets",
+    "describe": "fairpass.datasets",
+    "find_bias": "fairpass.datasets",
     "Evaluation": "fairpass.metrics",
     "evaluate": "fairpass.metrics",
+    "best_threshold": "fairpass.metrics",
+    "GMMDPropagation": "fairpass.nn",
+    "GMMDSPropagation": "fairpass.nn",
+    "Training": "fairpass.training",
+    "NodeClassifier": "fairpass.methods",
+    "Constant": "fairpass.methods",
+    "GAT": "fairpass.methods",
+    "GCN": "fairpass.methods",
+    "GIN": "fairpass.methods",
+    "GMMD": "fairpass.methods",
+    "GMMDS": "fairpass.methods",
+    "load_model": "fairpass.methods",
 }
 
 __all__ = [*sorted(_HOME), "__version__"]

@@ -1,14 +1,17 @@
 """Graphs to learn from: the benchmarks, a user's own tables, and synthetic ones."""
 
+from fairpass.datasets.findings import Finding, find_bias
 from fairpass.datasets.registry import fetch, is_available, load, names, table_spec
 from fairpass.datasets.statistics import GraphStatistics, describe
 from fairpass.datasets.synthetic import synthetic
 from fairpass.datasets.tables import from_tables
 
 __all__ = [
+    "Finding",
     "GraphStatistics",
     "describe",
     "fetch",
+    "find_bias",
     "from_tables",
     "is_available",
     "load",

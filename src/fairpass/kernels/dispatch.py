@@ -43,7 +43,7 @@ def choose(
     """
     batch, n, dimension = t.shape
     m = s.shape[1]
-    if backend in ("dense", "tiled") or n * m == 0:
+    if backend in ("dense", "tiled") or batch * n * m == 0:
         return Plan("dense" if backend == "dense" else "tiled")
     if backend == "auto" and (batch * n * m <= FEW_PAIRS or dimension > MAX_DIMENSION):
         return Plan("tiled")
@@ -61,8 +61,9 @@ def choose(
                 return Plan("split", cuts=cuts)
         if by_pairs < by_modes:
             return Plan("tiled")
-    targets = Expansion(box, points)
-    return Plan("spectral", (targets, targets if t is s else Expansion(box, others)))
+    # Of the many pieces of a split problem no features are kept: they would add up.
+    targets = Expansion(box, points, keep=may_split)
+    return Plan("spectral", (targets, targets if t is s else Expansion(box, others, keep=may_split)))
 
 
 def _cut_all(box: Box, points: Tensor, others: Tensor, q: int, eps: float) -> list[Cut]:
@@ -70,4 +71,4 @@ def _cut_all(box: Box, points: Tensor, others: Tensor, q: int, eps: float) -> li
     axes = box.axes.mT.double()
     targets, sources = axes @ (points - box.centre), axes @ (others - box.centre)
     reaches = reach(box.alpha, eps, points.shape[1]).tolist()
-    return [cut(*problem, q, r, eps) for *problem, r in zip(targets, sources, reaches, strict=True)]
+    return [cut(mine, theirs, q, r, eps) for mine, theirs, r in zip(targets, sources, reaches, strict=True)]

@@ -1,18 +1,18 @@
 r"""Maximum mean discrepancy between groups of nodes, exactly over all nodes, and its gradient.
 
-For two groups of `N_0` and `N_1` nodes, with the signed weights `u_i = 1/N_0` on the first and `-1/N_1` on the
-second,
+For two groups of `N_0` and `N_1` nodes, with the signed weights `u_i = 1/N_0` on the first and `-1/N_1` on
+the second,
 
 .. math:: \mathrm{MMD}^2(F) = u^\top K u, \qquad K_{ij} = k(F_i, F_j).
 
 More groups: the sum over all pairs of groups. Everything here is a quadratic form
 :math:`\sum_{ab} C_{ab}\, m_{ab}` in the mean similarities
-:math:`m_{ab} = \frac{1}{N_a N_b}\sum_{i\in a}\sum_{j\in b} k_{ij}`, and only the small coupling matrix `C` differs
-between the full discrepancy (GMMD) and its simplified form (GMMD-S).
+:math:`m_{ab} = \frac{1}{N_a N_b}\sum_{i\in a}\sum_{j\in b} k_{ij}`, and only the small coupling matrix `C`
+differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from torch import Tensor
 from fairpass.kernels.sums import EPS, gauss_slope, gauss_sum, laplace_sum
 
 KernelName = Literal["gaussian", "laplace"]
+_ROUGH_EPS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,18 @@ class Groups:
         return cls(membership, sizes)
 
     def rows(self, index: Tensor) -> "Groups":
-        """Return the groups of some of the nodes, their means taken over those nodes alone."""
+        """Return the groups of some of the nodes, their means taken over those nodes alone.
+
+        Raises:
+            ValueError: if one of the groups has none of them.
+        """
         chosen = (self.membership[index] > 0).to(self.membership.dtype)
-        return Groups(chosen / chosen.sum(0), chosen.sum(0).long())
+        sizes = chosen.sum(0)
+        if not bool((sizes > 0).all()):
+            raise ValueError(
+                f"'index' must choose nodes of every group (got group sizes {sizes.int().tolist()})"
+            )
+        return Groups(chosen / sizes, sizes.long())
 
     def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
         """Return the mean kernel value between each pair of groups, `(..., G, G)`."""
@@ -90,6 +100,8 @@ class Discrepancy:
         kernel: KernelName = "gaussian",
         eps: float = EPS,
     ) -> None:
+        if kernel not in get_args(KernelName):
+            raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
         self.groups, self.kernel, self.eps = groups, kernel, eps
         count = groups.membership.shape[1]
         identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
@@ -113,6 +125,14 @@ class Discrepancy:
             sums = gauss_sum(points, points, self._source, alpha, eps=self.eps)
         return self.value_from(sums)
 
+    def rough_value(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, float]:
+        """Return `h_f` with few digits at a fraction of the cost, and how far off it can be."""
+        if self.kernel == "laplace":
+            return self.value(points, alpha), 0.0
+        sums = gauss_sum(points, points, self._source, alpha, eps=_ROUGH_EPS)
+        scale = (self._target.abs().sum(0) * self._source.abs().sum(0)).sum()
+        return self.value_from(sums), 2 * _ROUGH_EPS * float(scale)
+
     def value_from(self, sums: Tensor) -> Tensor:
         """Return `h_f` from the kernel sums that come with `gradient`."""
         return (self._target * sums).sum((-2, -1))
@@ -120,10 +140,11 @@ class Discrepancy:
     def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and `h_f` itself as a constant."""
         if self.kernel == "laplace":
+            again = points.requires_grad and torch.is_grad_enabled()
             with torch.enable_grad():
-                at = points if points.requires_grad else points.detach().requires_grad_()
+                at = points if again else points.detach().requires_grad_()
                 value = self.value(at, alpha)
-                (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=points.requires_grad)
+                (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=again)
             return gradient, value.detach()
         slopes, sums = gauss_slope(points, self._source, alpha, eps=self.eps)
         return 2 * (self._target[..., None] * slopes).sum(-2), self.value_from(sums)
@@ -132,8 +153,8 @@ class Discrepancy:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.
 
         Each block of the Hessian is at most :math:`4\alpha |C_{ab}|/(N_a N_b)`, because
-        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; Gershgorin's row sums then give a diagonal matrix above
-        it. An `alpha` for each problem of a batch has two more axes here, `(B, 1, 1)`.
+        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; Gershgorin's row sums then give a diagonal matrix
+        above it. An `alpha` for each problem of a batch has two more axes here, `(B, 1, 1)`.
         """
         return 8 * alpha * self._row_sums[:, None]
 
@@ -154,7 +175,7 @@ def mmd2(
         >>> mmd2(torch.tensor([[0.0], [0.0]]), torch.tensor([0, 1]), 1.0)
         tensor(0.)
     """
-    return Discrepancy(Groups.of(sens, points.dtype), kernel=kernel, eps=eps).value(points, alpha)
+    return Discrepancy(_groups(points, sens), kernel=kernel, eps=eps).value(points, alpha)
 
 
 def witness(at: Tensor, points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
@@ -164,7 +185,7 @@ def witness(at: Tensor, points: Tensor, sens: Tensor, alpha: float | Tensor, *, 
 
     It is positive where group 0 is denser than group 1, and GMMD moves every node down its slope.
     """
-    groups = Groups.of(sens, points.dtype)
+    groups = _groups(points, sens)
     if groups.membership.shape[1] != 2:
         raise ValueError(f"'sens' must name exactly two groups (got {groups.membership.shape[1]})")
     signed = groups.membership @ points.new_tensor([[1.0], [-1.0]])
@@ -177,6 +198,15 @@ def intergroup_similarity(points: Tensor, sens: Tensor, alpha: float | Tensor, *
     For two groups it is :math:`\frac{1}{N_0N_1}\sum_{i\in S_0}\sum_{j\in S_1} k(F_i, F_j)`, the quantity of
     Theorem 4.2.
     """
-    groups = Groups.of(sens, points.dtype)
+    groups = _groups(points, sens)
     count = groups.membership.shape[1]
     return -Discrepancy(groups, simplified=True, eps=eps).value(points, alpha) / (count * (count - 1))
+
+
+def _groups(points: Tensor, sens: Tensor) -> Groups:
+    if points.dim() < 2 or sens.shape != points.shape[-2:-1]:
+        raise ValueError(
+            f"'sens' must have one entry for each of the points "
+            f"(got shapes {tuple(sens.shape)} and {tuple(points.shape)})"
+        )
+    return Groups.of(sens, points.dtype)

@@ -8,15 +8,15 @@ Beyond its reach `R = sqrt(ln(1/eps)/alpha)` the one-dimensional Gaussian is bel
     c_k = \frac{\sqrt{\pi/\alpha}}{L} e^{-(\pi k/L)^2/\alpha}, \qquad
     \kappa = \Big\lceil \frac{\alpha L R}{\pi} \Big\rceil .
 
-With the real features `phi(x) = sqrt(c) [1, cos, sin]` a dimension's kernel is `phi(t) . phi(s)`, and a sum over
-all sources falls into three steps that are kept apart, because only the small moment tensor crosses nodes:
+With the real features `phi(x) = sqrt(c) [1, cos, sin]` a dimension's kernel is `phi(t) . phi(s)`, and a sum
+over all sources falls into three steps, kept apart because only the small moment tensor crosses nodes:
 
 1. `moments(sources, strengths)`: `T = sum_j phi(s_j) w_j`, just `q m^d` numbers whatever N is;
 2. moments of several chunks (or processes) are combined by adding them;
 3. `evaluate(targets, T)`: `phi(t_i) . T`.
 
-The derivative of a feature is another feature of the same dimension (`phi' = phi D`), so that the gradient of a
-sum is the evaluation of other, equally small moments: `grad phi . T = phi . (D T)`.
+The derivative of a feature is another feature of the same dimension (`phi' = phi D`), so that the gradient of
+a sum is the evaluation of other, equally small moments: `grad phi . T = phi . (D T)`.
 """
 
 import math
@@ -56,7 +56,7 @@ class Box:
     def derivatives(self) -> list[Tensor]:
         """Return for each dimension the matrix `D`, `(B, m, m)`, with `phi' = phi D`.
 
-        A cosine's derivative is minus a sine and a sine's a cosine: `D` makes the halves of `T` change places.
+        A cosine's derivative is minus a sine, a sine's a cosine: `D` makes the halves of `T` change places.
         """
         matrices = []
         for k, size in enumerate(self.sizes):
@@ -70,14 +70,14 @@ class Box:
         return matrices
 
     def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
-        """Return `D T`, the moments whose evaluation is the derivative of `phi . T` along an axis of the box."""
+        """Return `D T`, whose evaluation is the derivative of `phi . T` along one axis of the box."""
         matrix = self.derivatives[dimension]
         last = len(self.sizes) - 1
         if dimension == last:
             return moments @ matrix.mT[:, None]
         if last == 1:
-            return (matrix @ moments.flatten(2)).unflatten(2, moments.shape[2:])
-        grid = moments.unflatten(1, self.sizes[:-1]).movedim(1 + dimension, -1)
+            return torch.unflatten(matrix @ moments.flatten(2), 2, moments.shape[2:])
+        grid = torch.unflatten(moments, 1, self.sizes[:-1]).movedim(1 + dimension, -1)
         return (grid @ matrix.mT[:, None, None]).movedim(-1, 1 + dimension).flatten(1, last)
 
     def gradient(self, moments: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ def reach(alpha: Tensor, eps: float, dimension: int) -> Tensor:
 
 
 def feature_count(side_in_reaches: float, eps: float, dimension: int) -> int:
-    """Return `m = 2 kappa + 1` for a box of this side; `alpha R^2` is a constant, so `alpha` plays no part."""
+    """Return `m = 2 kappa + 1` for a box of this side; `alpha` plays no part, as `alpha R^2` is fixed."""
     return 2 * math.ceil(side_in_reaches * math.log(2.1 * dimension / eps) / math.pi) + 1
 
 
@@ -132,7 +132,8 @@ def _principal_axes(points: Tensor) -> Tensor:
     sample = points[..., :: max(1, points.shape[-1] // 4096)]
     centred = sample - sample.mean(-1, keepdim=True)
     # Widest first: the last dimension's features are the ones repeated for every column.
-    return torch.linalg.eigh(centred @ centred.mT).eigenvectors.flip(-1)
+    axes: Tensor = torch.linalg.eigh(centred @ centred.mT).eigenvectors
+    return axes.flip(-1)
 
 
 def _extent(points: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
@@ -146,8 +147,8 @@ def _extent(points: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
 class Features:
     """The features of some points: of all dimensions but the last, multiplied out, and of the last.
 
-    `left` is `(B, m_1 ... m_{d-1}, n)` (absent in one dimension), `right` is `(B, m_d, n)`; sums over points are
-    then plain matrix products.
+    `left` is `(B, m_1 ... m_{d-1}, n)` (absent in one dimension), `right` is `(B, m_d, n)`; sums over points
+    are then plain matrix products.
     """
 
     def __init__(self, box: Box, local: Tensor) -> None:
@@ -166,7 +167,7 @@ class Features:
         if self.left is None:
             return moments[:, 0] @ self.right
         contracted = moments.flatten(2).mT @ self.left
-        return contracted.unflatten(1, moments.shape[2:]).mul_(self.right[:, None]).sum(2)
+        return torch.unflatten(contracted, 1, moments.shape[2:]).mul_(self.right[:, None]).sum(2)
 
 
 def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
@@ -190,13 +191,13 @@ def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
 
 
 class Expansion:
-    """Some points and their features in a box, chunk by chunk; small ones are kept for the next pass."""
+    """Some points and their features in a box, chunk by chunk; if few, they are kept for the next pass."""
 
-    def __init__(self, box: Box, points: Tensor) -> None:
+    def __init__(self, box: Box, points: Tensor, *, keep: bool = True) -> None:
         self.box = box
         self.local = box.axes.mT.double() @ (points - box.centre)
         numbers = self.local.shape[0] * self.local.shape[2] * (math.prod(box.sizes[:-1]) + box.sizes[-1])
-        self._kept: list[Features] | None = [] if numbers <= KEEP_NUMBERS else None
+        self._kept: list[Features] | None = [] if keep and numbers <= KEEP_NUMBERS else None
         self._step = max(
             256, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1]))
         )
@@ -218,7 +219,7 @@ class Expansion:
         total = strengths.new_zeros((len(strengths), math.prod(sizes[:-1]), columns.shape[1] * sizes[-1]))
         for rows, features in self._chunks():
             total += features.moments(columns[:, :, rows])
-        return total.unflatten(2, (columns.shape[1], sizes[-1]))
+        return torch.unflatten(total, 2, (columns.shape[1], sizes[-1]))
 
     def evaluate(self, moments: Tensor) -> Tensor:
         """Return `phi(t_i) . T` for every point, `(B, n, q)`."""
@@ -227,7 +228,7 @@ class Expansion:
 
 
 def spectral_sum(targets: Expansion, sources: Expansion, strengths: Tensor) -> Tensor:
-    """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j` with an error of at most `eps sum_j |w_j|`, and rounding."""
+    """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j`, to `eps sum_j |w_j|` and rounding."""
     return targets.evaluate(sources.moments(strengths))
 
 
@@ -239,21 +240,22 @@ def spectral_vjp(
 
     def slopes(values: Tensor, weights: Tensor) -> Tensor:
         # Fold the columns: sum_q weights_q dE_q/dx, then from the box's axes to the points' own.
-        return (values.unflatten(-1, (-1, weights.shape[-1])) @ weights[..., None])[..., 0] @ box.axes.mT
+        by_axis = torch.unflatten(values, -1, (-1, weights.shape[-1])) @ weights[..., None]
+        return by_axis[..., 0] @ box.axes.mT
 
     pulled = targets.moments(grad)
     by_target = targets.evaluate(box.gradient(sources.moments(strengths)))
     values = sources.evaluate(torch.cat([box.gradient(pulled), pulled], 2))
-    by_source, by_strength = values.split([columns, grad.shape[-1]], -1)
+    by_source, by_strength = torch.split(values, [columns, grad.shape[-1]], -1)
     return slopes(by_target, grad), slopes(by_source, strengths), by_strength
 
 
 def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, and `E`, `(B, N, q)`."""
+    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, and `E` itself."""
     box, q = points.box, strengths.shape[-1]
     moments = points.moments(strengths)
     values = points.evaluate(torch.cat([box.gradient(moments), moments], 2))
-    slopes = values[..., :-q].unflatten(-1, (len(box.sizes), q)).mT @ box.axes.mT[:, None]
+    slopes = torch.unflatten(values[..., :-q], -1, (len(box.sizes), q)).mT @ box.axes.mT[:, None]
     return slopes, values[..., -q:].contiguous()
 
 
@@ -262,18 +264,20 @@ def spectral_slope_vjp(points: Expansion, strengths: Tensor, grad: Tensor) -> tu
     box = points.box
     dimension, q = len(box.sizes), strengths.shape[-1]
     local = (grad @ box.axes[:, None]).mT.flatten(-2)  # (B, N, d q), dimension by dimension
-    pulled, pushed = points.moments(torch.cat([local, strengths], -1)).split([dimension * q, q], dim=2)
+    moments = points.moments(torch.cat([local, strengths], -1))
+    pulled, pushed = torch.split(moments, [dimension * q, q], dim=2)
     # As targets: the Hessian of each column's sum, times the gradient that came in.
     first = box.gradient(pushed)
     second = torch.cat([box.differentiate(first[:, :, k * q :], k) for k in range(dimension)], 2)
     # As sources: the adjoint of D is -D, so a source feels minus the derivative of the pulled moments.
-    adjoint = -sum(box.differentiate(part, k) for k, part in enumerate(pulled.split(q, dim=2)))
+    parts = [box.differentiate(part, k) for k, part in enumerate(torch.split(pulled, q, dim=2))]
+    adjoint = -torch.stack(parts).sum(0)
     values = points.evaluate(torch.cat([second, box.gradient(adjoint), adjoint], 2))
-    curved, slopes, by_strength = values.split([second.shape[2], dimension * q, q], -1)
-    incoming = local.unflatten(-1, (dimension, q))
-    out = (slopes.unflatten(-1, (dimension, q)) * strengths[..., None, :]).sum(-1)
+    curved, slopes, by_strength = torch.split(values, [second.shape[2], dimension * q, q], -1)
+    incoming = torch.unflatten(local, -1, (dimension, q))
+    out = (torch.unflatten(slopes, -1, (dimension, q)) * strengths[..., None, :]).sum(-1)
     pairs = [(i, j) for j in range(dimension) for i in range(j, dimension)]
-    for (i, j), column in zip(pairs, curved.unflatten(-1, (-1, q)).unbind(-2), strict=True):
+    for (i, j), column in zip(pairs, torch.unflatten(curved, -1, (-1, q)).unbind(-2), strict=True):
         out[..., i] += (column * incoming[..., j, :]).sum(-1)
         if i != j:
             out[..., j] += (column * incoming[..., i, :]).sum(-1)

@@ -1,8 +1,8 @@
 """Gaussian sums over a wide span: cut the points into pieces that hardly reach each other.
 
-Beyond its reach a Gaussian is below `eps`, so a piece of the targets needs only the sources within reach of it.
-Cut in two along its widest axis, again and again while that pays, a wide cloud of points falls into pieces that
-are narrow enough for few modes, or empty enough for visiting their pairs; far outliers fall off first.
+Beyond its reach a Gaussian is below `eps`, so a piece of the targets needs only the sources within reach of
+it. Cut in two along its widest axis, again and again while that pays, a wide cloud of points falls into
+pieces narrow enough for few modes, or empty enough for visiting their pairs; far outliers fall off first.
 """
 
 from collections.abc import Callable
@@ -26,14 +26,14 @@ class Piece(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """The pieces of one problem and what solving them all will cost; a target in no piece is out of reach."""
+    """The pieces of one problem, each target in one of them, and what solving them all will cost."""
 
     pieces: list[Piece]
     cost: float
 
 
 def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> Cut:
-    """Cut one problem, `(d, N)` targets and `(d, M)` sources, while two halves look cheaper than the whole."""
+    """Cut `(d, N)` targets and `(d, M)` sources for as long as two halves look cheaper than the whole."""
     dimension = len(targets)
 
     def cost(n: float, m: float, spans: list[float]) -> float:
@@ -52,14 +52,15 @@ def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> C
         theirs, there = theirs[near], there[:, near]
         n, m = len(mine), len(theirs)
         if m == 0:
+            pieces.append(Piece(mine, theirs))
             continue
         axis = int((high - low).argmax())
         width = float(high[axis] - low[axis])
         bottom, top = torch.aminmax(there, dim=1, keepdim=True)
         spans = (torch.maximum(top, high) - torch.minimum(bottom, low))[:, 0].tolist()
         now = cost(n, m, spans)
-        # What the halves would cost if the points were spread evenly. Where they are not, a cut may gain nothing
-        # but the loss of an outlier, and the next one is worth it.
+        # What the halves would cost if the points were spread evenly. Where they are not, one cut may do no
+        # more than lose an outlier, and the next one is worth it.
         halves = [width / 2 + 2 * reach if k == axis else span for k, span in enumerate(spans)]
         share = 0.5 + reach / max(width, 2 * reach)
         if width <= 2 * reach or now <= CUT * (n + m) + 2 * cost(n / 2, m * share, halves):

@@ -5,16 +5,16 @@ tolerance, by whichever backend is cheapest. The maximum mean discrepancy, its g
 its witness function and the inter-group similarity are all such sums.
 """
 
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from fairpass.kernels.arguments import as_batch, check_backend
 from fairpass.kernels.dispatch import Backend, Plan, choose
 from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, TILE_PAIRS, Kernel, pairwise_sum, pairwise_vjp
 from fairpass.kernels.spectral import (
-    MAX_DIMENSION,
     Expansion,
     spectral_slope,
     spectral_slope_vjp,
@@ -60,8 +60,8 @@ def gauss_sum(
         tensor([[1.3679],
                 [1.3679]])
     """
-    t, s, w, a, shape = _as_batch(targets, sources, strengths, alpha)
-    _check_backend(backend, eps, t.shape[-1])
+    t, s, w, a, shape = as_batch(targets, sources, strengths, alpha)
+    check_backend(backend, eps, t.shape[-1])
     out = _sum(t, s, w, a, GAUSSIAN, choose(t, s, w.shape[-1], a, backend, eps), eps)
     return out.reshape(*shape, *out.shape[-2:])
 
@@ -71,7 +71,7 @@ def laplace_sum(targets: Tensor, sources: Tensor, strengths: Tensor, alpha: floa
 
     Arguments and shapes as for :func:`gauss_sum`. Differentiable twice.
     """
-    t, s, w, a, shape = _as_batch(targets, sources, strengths, alpha)
+    t, s, w, a, shape = as_batch(targets, sources, strengths, alpha)
     out = _sum(t, s, w, a, LAPLACE, Plan("tiled"), EPS)
     return out.reshape(*shape, *out.shape[-2:])
 
@@ -84,7 +84,7 @@ def gauss_slope(
     eps: float = EPS,
     backend: Backend = "auto",
 ) -> tuple[Tensor, Tensor]:
-    r"""Return the gradient of each column's sum at each point, :math:`\nabla_{x}\sum_j k(x, x_j) w_j`, `x = x_i`.
+    r"""Return the gradient of each column's sum, :math:`\sum_j k(x, x_j) w_j`, by `x` at each point `x_i`.
 
     It is :math:`2\alpha \sum_j k_{ij} (x_j - x_i) w_j`, at a third of the cost of the sums it consists of.
     Differentiable, twice and more. The sums themselves come with it for almost nothing, as constants.
@@ -97,78 +97,14 @@ def gauss_slope(
     Returns:
         The slopes, shape `(..., N, q, d)`, and the sums without gradient, shape `(..., N, q)`.
     """
-    t, _, w, a, shape = _as_batch(points, points, strengths, alpha, names=("points", "points"))
-    _check_backend(backend, eps, t.shape[-1])
+    t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
+    check_backend(backend, eps, t.shape[-1])
     plan = choose(t, t, w.shape[-1], a, backend, eps)
     if plan.expansions is not None:
         slopes, sums = _Slope.apply(t, w, a, plan.expansions[0], eps)  # type: ignore[no-untyped-call] # torch's own
     else:
         slopes, sums = _slopes(t, t, w, a, plan, eps)
     return slopes.reshape(*shape, *slopes.shape[-3:]), sums.detach().reshape(*shape, *sums.shape[-2:])
-
-
-def _check_backend(backend: str, eps: float, dimension: int) -> None:
-    if backend not in get_args(Backend):
-        raise ValueError(f"'backend' must be one of {get_args(Backend)} (got {backend!r})")
-    if not 0 < eps < 0.1:
-        raise ValueError(f"'eps' must be between 0 and 0.1 (got {eps})")
-    if backend in ("spectral", "split") and dimension > MAX_DIMENSION:
-        raise ValueError(
-            f"backend {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})"
-        )
-
-
-def _as_batch(
-    targets: Tensor,
-    sources: Tensor,
-    strengths: Tensor,
-    alpha: float | Tensor,
-    names: tuple[str, str] = ("targets", "sources"),
-) -> tuple[Tensor, Tensor, Tensor, Tensor, torch.Size]:
-    """Check the arguments and give every tensor exactly one batch axis."""
-    for name, tensor in zip((*names, "strengths"), (targets, sources, strengths), strict=True):
-        if (
-            tensor.dim() < 2
-            or tensor.dtype not in (torch.float32, torch.float64)
-            or tensor.dtype != targets.dtype
-        ):
-            raise ValueError(
-                f"'{name}' must be a tensor of at least two axes, float32 or float64 like the others "
-                f"(got shape {tuple(tensor.shape)}, {tensor.dtype})"
-            )
-    if targets.shape[-1] != sources.shape[-1] or targets.shape[-1] == 0:
-        raise ValueError(
-            f"'{names[0]}' and '{names[1]}' must have points of the same dimension, at least 1 "
-            f"(got {targets.shape[-1]} and {sources.shape[-1]})"
-        )
-    if sources.shape[-2] != strengths.shape[-2]:
-        raise ValueError(
-            "'strengths' must have one row for each source "
-            f"(got {strengths.shape[-2]} for {sources.shape[-2]})"
-        )
-    if isinstance(alpha, Tensor) and alpha.requires_grad:
-        raise ValueError("'alpha' must be a constant: detach it (gradients by alpha are not provided)")
-    a = torch.as_tensor(alpha, dtype=targets.dtype, device=targets.device)
-    if not bool(((a > 0) & torch.isfinite(a)).all()):
-        raise ValueError(f"'alpha' must be positive and finite (got {alpha})")
-    for name, tensor in ((names[0], targets), (names[1], sources)):
-        if not bool(torch.isfinite(tensor).all()):
-            raise ValueError(f"'{name}' must be finite (got NaN or infinity)")
-    leading = [tuple(tensor.shape[:-2]) for tensor in (targets, sources, strengths)]
-    try:
-        shape = torch.broadcast_shapes(*leading, a.shape)
-    except RuntimeError as error:
-        raise ValueError(
-            f"'{names[0]}', '{names[1]}', 'strengths' and 'alpha' must have batch axes that broadcast "
-            f"(got {leading} and {tuple(a.shape)})"
-        ) from error
-
-    def batched(tensor: Tensor) -> Tensor:
-        return tensor.expand(*shape, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:])
-
-    t = batched(targets)
-    s = t if targets is sources else batched(sources)
-    return t, s, batched(strengths), a.expand(shape).reshape(-1), shape
 
 
 def _sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, plan: Plan, eps: float) -> Tensor:
@@ -188,7 +124,7 @@ class _Sum(torch.autograd.Function):
         return _solve(plan, kernel, t, s, w, alpha, eps)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override] # torch's own
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         t, s, w, alpha = ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph=True
             by = _differentiable_vjp(t, s, w, alpha, grad, ctx.kernel, ctx.plan, ctx.eps)
@@ -211,14 +147,13 @@ class _Slope(torch.autograd.Function):
         return slopes, sums
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override] # torch's own
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         points, w, alpha = ctx.saved_tensors
         if not torch.is_grad_enabled():
             return *spectral_slope_vjp(ctx.expansion, w, grad), None, None, None
         # create_graph=True
-        slopes, _ = _slopes(
-            points, points, w, alpha, choose(points, points, w.shape[-1], alpha, "spectral", ctx.eps), ctx.eps
-        )
+        plan = Plan("spectral", (ctx.expansion, ctx.expansion))
+        slopes, _ = _slopes(points, points, w, alpha, plan, ctx.eps)
         wanted = [x for x, needed in zip((points, w), ctx.needs_input_grad, strict=False) if needed]
         by = iter(torch.autograd.grad(slopes, wanted, grad, create_graph=True))
         return *(next(by) if needed else None for needed in ctx.needs_input_grad[:2]), None, None, None
@@ -228,7 +163,7 @@ def _slopes(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, plan: Plan, eps: flo
     """Return `2 alpha sum_j k_ij (s_j - t_i) w_j`, `(B, N, q, d)`, and the plain sums, both differentiable.
 
     All of it comes from one sum with the strengths `[w, w x s]`. Far from the origin its two halves would
-    nearly cancel, so the origin is put amidst the sources, and amidst those of each piece of a plan in pieces.
+    nearly cancel, so the origin is put amidst the sources, those of each piece if there are pieces.
     """
     if plan.cuts is not None:
         return _slopes_by_piece(t, s, w, alpha, plan.cuts, eps)
@@ -236,7 +171,7 @@ def _slopes(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, plan: Plan, eps: flo
     origin = s.detach().sum(1, keepdim=True) / max(1, s.shape[1])
     strengths = torch.cat([w, (w[..., :, None] * (s - origin)[..., None, :]).flatten(-2)], -1)
     joint = _sum(t, s, strengths, alpha, GAUSSIAN, plan, eps)
-    plain, moved = joint[..., :q], joint[..., q:].unflatten(-1, (q, d))
+    plain, moved = joint[..., :q], torch.unflatten(joint[..., q:], -1, (q, d))
     return 2 * alpha[:, None, None, None] * (moved - plain[..., None] * (t - origin)[..., None, :]), plain
 
 
@@ -257,8 +192,8 @@ def _slopes_by_piece(
     count, index = t.shape[0] * t.shape[1], torch.cat(places)
     q, d = w.shape[-1], t.shape[-1]
     return (
-        t.new_zeros((count, q, d)).index_copy(0, index, torch.cat(slopes)).unflatten(0, t.shape[:2]),
-        t.new_zeros((count, q)).index_copy(0, index, torch.cat(plain)).unflatten(0, t.shape[:2]),
+        t.new_zeros((count, q, d)).index_copy(0, index, torch.cat(slopes)).reshape(*t.shape[:2], q, d),
+        t.new_zeros((count, q)).index_copy(0, index, torch.cat(plain)).reshape(*t.shape[:2], q),
     )
 
 
@@ -277,7 +212,7 @@ def _differentiable_vjp(
 def _tiled_vjp(
     t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor, kernel: Kernel
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Differentiate tile by tile; each tile's kernel matrix is made anew when this is differentiated again."""
+    """Differentiate tile by tile; each tile's kernel matrix is made anew when this is differentiated."""
 
     def tile(rows: Tensor, pulled: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         weights = kernel.values(rows, s, alpha)
@@ -287,7 +222,7 @@ def _tiled_vjp(
     size = max(1, TILE_PAIRS // max(1, s.shape[1] * len(t)))
     parts = [
         checkpoint(tile, rows, pulled, s, w, use_reentrant=False)
-        for rows, pulled in zip(t.split(size, 1), grad.split(size, 1), strict=True)
+        for rows, pulled in zip(torch.split(t, size, 1), torch.split(grad, size, 1), strict=True)
     ]
     by_target, by_source, by_strength = zip(*parts, strict=True)
     return torch.cat(by_target, 1), torch.stack(by_source).sum(0), torch.stack(by_strength).sum(0)

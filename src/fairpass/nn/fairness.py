@@ -38,9 +38,18 @@ class FairnessTerm:
         bound = self.lambda_f * self.discrepancy.curvature(self.alpha[..., None, None])
         return self._among_all(bound, F[..., :1])
 
-    def least(self) -> Tensor:
-        """Return a number that the value never falls below."""
-        return self.lambda_f[..., 0, 0] * self.discrepancy.least
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> bool:
+        """Return whether the term rose by no more than `gained` from `F` to `moved`, where it is `at_most` so much.
+
+        Asks the cheapest question that decides: no value at all, then a rough one, then exact ones.
+        """
+        weight = self.lambda_f[..., 0, 0]
+        if bool((at_most <= weight * self.discrepancy.least + gained).all()):
+            return True
+        rough, error = self.discrepancy.rough_value(self._taking_part(F), self.alpha)
+        if bool((at_most <= weight * (rough - error) + gained).all()):
+            return True
+        return bool((self.value(moved) <= self.value(F) + gained).all())
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]

@@ -1,0 +1,79 @@
+"""What the kernel sums accept: checked before any work, and brought to one shape."""
+
+from typing import get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairpass.kernels.dispatch import Backend
+from fairpass.kernels.spectral import MAX_DIMENSION
+
+
+def check_backend(backend: str, eps: float, dimension: int) -> None:
+    """Raise if there is no such backend, or not for points of this dimension, or not to this tolerance."""
+    if backend not in get_args(Backend):
+        raise ValueError(f"'backend' must be one of {get_args(Backend)} (got {backend!r})")
+    if not 0 < eps < 0.1:
+        raise ValueError(f"'eps' must be between 0 and 0.1 (got {eps})")
+    if backend in ("spectral", "split") and dimension > MAX_DIMENSION:
+        raise ValueError(
+            f"'backend' {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})"
+        )
+
+
+def as_batch(
+    targets: Tensor,
+    sources: Tensor,
+    strengths: Tensor,
+    alpha: float | Tensor,
+    names: tuple[str, str] = ("targets", "sources"),
+) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[int, ...]]:
+    """Check the arguments of a sum and give every tensor exactly one batch axis.
+
+    Returns targets `(B, N, d)`, sources `(B, M, d)`, strengths `(B, M, q)`, alpha `(B,)` and the shape of the
+    batch. Where the targets are the very same tensor as the sources, they still are.
+    """
+    points = {names[0]: targets, names[1]: sources}
+    for name, tensor in {**points, "strengths": strengths}.items():
+        known = tensor.dtype in (torch.float32, torch.float64)
+        if tensor.dim() < 2 or not known or tensor.dtype != targets.dtype:
+            raise ValueError(
+                f"'{name}' must be a tensor of at least two axes, float32 or float64 like the others "
+                f"(got shape {tuple(tensor.shape)}, {tensor.dtype})"
+            )
+    if targets.shape[-1] == 0:
+        raise ValueError(f"'{names[0]}' must have at least one dimension (got shape {tuple(targets.shape)})")
+    if targets.shape[-1] != sources.shape[-1]:
+        raise ValueError(
+            f"'targets' and 'sources' must have points of the same dimension "
+            f"(got {targets.shape[-1]} and {sources.shape[-1]})"
+        )
+    if sources.shape[-2] != strengths.shape[-2]:
+        raise ValueError(
+            f"'strengths' must have one row for each of the {names[1]} "
+            f"(got {strengths.shape[-2]} for {sources.shape[-2]})"
+        )
+    if isinstance(alpha, Tensor) and alpha.requires_grad:
+        raise ValueError("'alpha' must be a constant: detach it (gradients by alpha are not provided)")
+    a = torch.as_tensor(alpha, dtype=targets.dtype, device=targets.device)
+    if not bool(((a > 0) & torch.isfinite(a)).all()):
+        raise ValueError(f"'alpha' must be positive and finite (got {alpha})")
+    for name, tensor in points.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"'{name}' must be finite (got NaN or infinity)")
+    leading = [tuple(tensor.shape[:-2]) for tensor in (*points.values(), strengths)]
+    try:
+        shape = np.broadcast_shapes(*leading, a.shape)
+    except ValueError as error:
+        raise ValueError(
+            f"the batch axes of the points, the 'strengths' and 'alpha' must broadcast "
+            f"(got {', '.join(map(str, leading))} and {tuple(a.shape)})"
+        ) from error
+
+    def batched(tensor: Tensor) -> Tensor:
+        return tensor.expand(*shape, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:])
+
+    t = batched(targets)
+    s = t if targets is sources else batched(sources)
+    return t, s, batched(strengths), a.expand(shape).reshape(-1), shape

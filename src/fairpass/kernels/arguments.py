@@ -1,5 +1,6 @@
 """What the kernel sums accept: checked before any work, and brought to one shape."""
 
+import math
 from typing import get_args
 
 import numpy as np
@@ -72,7 +73,7 @@ def as_batch(
         ) from error
 
     def batched(tensor: Tensor) -> Tensor:
-        return tensor.expand(*shape, *tensor.shape[-2:]).reshape(-1, *tensor.shape[-2:])
+        return tensor.expand(*shape, *tensor.shape[-2:]).reshape(math.prod(shape), *tensor.shape[-2:])
 
     t = batched(targets)
     s = t if targets is sources else batched(sources)

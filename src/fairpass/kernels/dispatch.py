@@ -43,7 +43,7 @@ def choose(
     """
     batch, n, dimension = t.shape
     m = s.shape[1]
-    if backend in ("dense", "tiled") or batch * n * m == 0:
+    if backend in ("dense", "tiled") or batch * n * m * q == 0:
         return Plan("dense" if backend == "dense" else "tiled")
     if backend == "auto" and (batch * n * m <= FEW_PAIRS or dimension > MAX_DIMENSION):
         return Plan("tiled")

@@ -78,7 +78,11 @@ class Groups:
 
     def to(self, like: Tensor) -> "Groups":
         """Return the groups in the type and on the device of another tensor."""
-        return Groups(self.membership.to(like), self.sizes.to(like.device))
+        if self.membership.dtype == like.dtype and self.membership.device == like.device:
+            return self
+        # Anew from the sizes: a converted 1/3 would keep the digits of the type it was computed in.
+        sizes = self.sizes.to(like.device)
+        return Groups((self.membership > 0).to(like) / sizes, sizes)
 
 
 class Discrepancy:

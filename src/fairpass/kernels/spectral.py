@@ -69,6 +69,20 @@ class Box:
             matrices.append(matrix)
         return matrices
 
+    @cached_property
+    def waves(self) -> list[tuple[Tensor, Tensor]]:
+        """Return for each dimension the frequencies `k/L`, k = 1.., in float64, and `sqrt(c_k)`, k = 0.. ."""
+        out = []
+        for i, size in enumerate(self.sizes):
+            side, alpha = self.side[:, i, None].double(), self.alpha[:, None].double()
+            frequency = torch.arange(size // 2 + 1, dtype=torch.float64, device=side.device) / side
+            amplitude = torch.sqrt(
+                torch.sqrt(math.pi / alpha) / side * torch.exp(-((math.pi * frequency) ** 2) / alpha)
+            )
+            amplitude[:, 1:] *= math.sqrt(2)
+            out.append((frequency[:, 1:, None], amplitude.to(self.side)[..., None]))
+        return out
+
     def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
         """Return `D T`, whose evaluation is the derivative of `phi . T` along one axis of the box."""
         matrix = self.derivatives[dimension]
@@ -173,16 +187,10 @@ class Features:
 def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
     """Return `sqrt(c) [1, cos, sin]` of one coordinate, `(B, 2 kappa + 1, n)`."""
     kappa = box.sizes[dimension] // 2
-    side, alpha = box.side[:, dimension, None].double(), box.alpha[:, None].double()
-    k = torch.arange(kappa + 1, dtype=torch.float64, device=x.device)
-    amplitude = torch.sqrt(
-        torch.sqrt(math.pi / alpha) / side * torch.exp(-((math.pi * k / side) ** 2) / alpha)
-    )
-    amplitude[:, 1:] *= math.sqrt(2)
-    scale = amplitude.to(box.side)[..., None]
+    frequency, scale = box.waves[dimension]
     # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
-    turns = (x / side)[:, None] * k[1:, None]
-    angle = turns.sub_(turns.round()).mul_(2 * math.pi).to(box.side)
+    turns = x[:, None] * frequency
+    angle = turns.sub_(turns.round()).to(box.side).mul_(2 * math.pi)
     out = box.side.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
     out[:, :1] = scale[:, :1]
     torch.cos(angle, out=out[:, 1 : kappa + 1]).mul_(scale[:, 1:])
@@ -250,35 +258,36 @@ def spectral_vjp(
     return slopes(by_target, grad), slopes(by_source, strengths), by_strength
 
 
-def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, and `E` itself."""
+def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, `E` itself, and its moments."""
     box, q = points.box, strengths.shape[-1]
     moments = points.moments(strengths)
     values = points.evaluate(torch.cat([box.gradient(moments), moments], 2))
     slopes = torch.unflatten(values[..., :-q], -1, (len(box.sizes), q)).mT @ box.axes.mT[:, None]
-    return slopes, values[..., -q:].contiguous()
+    return slopes, values[..., -q:].contiguous(), moments
 
 
-def spectral_slope_vjp(points: Expansion, strengths: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of `<grad, spectral_slope(...)>` by points and strengths."""
+def spectral_slope_vjp(
+    points: Expansion, strengths: Tensor, moments: Tensor, grad: Tensor, *, by_strength: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Return the gradients of `<grad, spectral_slope(...)>` by points and, if wanted, by strengths."""
     box = points.box
     dimension, q = len(box.sizes), strengths.shape[-1]
     local = (grad @ box.axes[:, None]).mT.flatten(-2)  # (B, N, d q), dimension by dimension
-    moments = points.moments(torch.cat([local, strengths], -1))
-    pulled, pushed = torch.split(moments, [dimension * q, q], dim=2)
     # As targets: the Hessian of each column's sum, times the gradient that came in.
-    first = box.gradient(pushed)
-    second = torch.cat([box.differentiate(first[:, :, k * q :], k) for k in range(dimension)], 2)
+    first = box.gradient(moments)
+    second = [box.differentiate(first[:, :, k * q :], k) for k in range(dimension)]
     # As sources: the adjoint of D is -D, so a source feels minus the derivative of the pulled moments.
-    parts = [box.differentiate(part, k) for k, part in enumerate(torch.split(pulled, q, dim=2))]
-    adjoint = -torch.stack(parts).sum(0)
-    values = points.evaluate(torch.cat([second, box.gradient(adjoint), adjoint], 2))
-    curved, slopes, by_strength = torch.split(values, [second.shape[2], dimension * q, q], -1)
+    pulled = torch.split(points.moments(local), q, dim=2)
+    adjoint = torch.stack([box.differentiate(part, k) for k, part in enumerate(pulled)]).sum(0).neg_()
+    wanted = torch.cat([*second, box.gradient(adjoint), *([adjoint] if by_strength else [])], 2)
+    columns = torch.unflatten(points.evaluate(wanted), -1, (-1, q))
     incoming = torch.unflatten(local, -1, (dimension, q))
-    out = (torch.unflatten(slopes, -1, (dimension, q)) * strengths[..., None, :]).sum(-1)
     pairs = [(i, j) for j in range(dimension) for i in range(j, dimension)]
-    for (i, j), column in zip(pairs, torch.unflatten(curved, -1, (-1, q)).unbind(-2), strict=True):
-        out[..., i] += (column * incoming[..., j, :]).sum(-1)
+    slopes = columns[..., len(pairs) : len(pairs) + dimension, :] * strengths[..., None, :]
+    for (i, j), column in zip(pairs, columns.unbind(-2), strict=False):
+        slopes[..., i, :] += column * incoming[..., j, :]
         if i != j:
-            out[..., j] += (column * incoming[..., i, :]).sum(-1)
-    return out @ box.axes.mT, by_strength
+            slopes[..., j, :] += column * incoming[..., i, :]
+    by_point = slopes.sum(-1) @ box.axes.mT
+    return by_point, columns[..., -1, :] if by_strength else None

@@ -140,9 +140,9 @@ class _Slope(torch.autograd.Function):
     def forward(
         ctx: Any, points: Tensor, w: Tensor, alpha: Tensor, expansion: Expansion, eps: float
     ) -> tuple[Tensor, Tensor]:
+        slopes, sums, ctx.moments = spectral_slope(expansion, w)
         ctx.expansion, ctx.eps = expansion, eps
         ctx.save_for_backward(points, w, alpha)
-        slopes, sums = spectral_slope(expansion, w)
         ctx.mark_non_differentiable(sums)
         return slopes, sums
 
@@ -150,7 +150,9 @@ class _Slope(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         points, w, alpha = ctx.saved_tensors
         if not torch.is_grad_enabled():
-            return *spectral_slope_vjp(ctx.expansion, w, grad), None, None, None
+            needed = ctx.needs_input_grad[1]
+            by = spectral_slope_vjp(ctx.expansion, w, ctx.moments, grad, by_strength=needed)
+            return *by, None, None, None
         # create_graph=True
         plan = Plan("spectral", (ctx.expansion, ctx.expansion))
         slopes, _ = _slopes(points, points, w, alpha, plan, ctx.eps)

@@ -2,8 +2,27 @@
 
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.constant import Constant
+from fairpass.methods.fairgnn import FairGNN
+from fairpass.methods.fmp import FMP
 from fairpass.methods.gmmd import GMMD, GMMDS
 from fairpass.methods.gnn import GAT, GCN, GIN
+from fairpass.methods.mmd import MMD
+from fairpass.methods.nifty import NIFTY
 from fairpass.methods.registry import load_model, method, names
 
-__all__ = ["GAT", "GCN", "GIN", "GMMD", "GMMDS", "Constant", "NodeClassifier", "load_model", "method", "names"]
+__all__ = [
+    "FMP",
+    "GAT",
+    "GCN",
+    "GIN",
+    "GMMD",
+    "GMMDS",
+    "MMD",
+    "NIFTY",
+    "Constant",
+    "FairGNN",
+    "NodeClassifier",
+    "load_model",
+    "method",
+    "names",
+]

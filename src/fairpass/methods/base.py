@@ -1,8 +1,7 @@
-"""What all classifiers share: fit, predict, evaluate, save, load. A method says only what is particular to it."""
+"""What all classifiers share: fit, predict, evaluate, save, load. A method says only what is its own."""
 
 import hashlib
 import inspect
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,21 +13,36 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.metrics import Evaluation, evaluate
-from fairpass.training import Callback, Checkpoint, History, Program, Task, Training, fingerprint, seeded, train
+from fairpass.metrics.inputs import Undefined
+from fairpass.training import (
+    Callback,
+    Checkpoint,
+    History,
+    Program,
+    Task,
+    Training,
+    fingerprint,
+    seeded,
+    train,
+)
 from fairpass.training.program import scores
-from fairpass.training.task import SplitName
-from fairpass.training.tensors import read_tensors, write_tensors
+from fairpass.training.settings import is_available
+from fairpass.training.task import RememberedTask, SplitName
+from fairpass.training.tensors import read_tensors, to_json, write_tensors
 
 _KIND = "fairpass model"
+_LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
 class NodeClassifier(ABC):
     """A classifier of the nodes of a graph.
 
-    A subclass names its hyper-parameters as keyword arguments of `__init__`, stores each under its own name (as
-    scikit-learn's estimators do), and builds its `Program`. How to train is apart from them, in `training`.
+    A subclass names its hyper-parameters as keyword arguments of `__init__`, stores each under its own name
+    (as scikit-learn's estimators do), and builds its `Program`. How to train is apart from them, in
+    `training`.
 
     Attributes after `fit`:
         program_: the trained networks.
@@ -50,7 +64,11 @@ class NodeClassifier(ABC):
 
     @abstractmethod
     def build(self, task: Task) -> Program:
-        """Return the untrained program for graphs of this shape (features, classes, groups)."""
+        """Return the untrained program for graphs of this shape.
+
+        Only the task's sizes (`num_features`, `num_classes`, `num_groups`, `group_sizes`), its names and its
+        `sens_column` may be looked at: when a stored model is loaded there is no graph.
+        """
 
     def fit(
         self,
@@ -62,39 +80,30 @@ class NodeClassifier(ABC):
         """Train on a graph and return the classifier itself.
 
         Args:
-            data: PyG `Data` with `x`, `edge_index`, `y`, `sens`, `train_mask` and `val_mask`. It is not modified.
+            data: PyG `Data` with `x`, `edge_index`, `y`, `sens`, `train_mask` and `val_mask`; not modified.
             callbacks: called with the record of every epoch.
             checkpoint: a file in which an interrupted fit is kept, and from which the same call goes on.
         """
-        task = Task(data, self.training.device)
-        task.groups  # noqa: B018 # fails here, before any work, if there are fewer than two groups
-        digest = fingerprint(data)
-        with seeded(self.training.seed, deterministic=self.training.deterministic):
+        training = self.training
+        if not is_available(training.device):
+            raise ValueError(f"'device' must be available on this machine (got {training.device!r})")
+        task = Task(data, training.device)
+        header = self._describe(task, data)
+        store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
+        with seeded(training.seed, deterministic=training.deterministic):
             program = self.build(task).to(task.device)
-            store = None if checkpoint is None else Checkpoint(checkpoint, self._identity(digest))
-            progress = train(program, task, self.training, callbacks=callbacks, checkpoint=store)
-        self.program_, self.history_ = program, progress.history
-        self.threshold_, self.epoch_ = progress.best_threshold, progress.best_epoch
-        self._shape = {
-            "num_features": task.num_features,
-            "num_classes": task.num_classes,
-            "num_groups": task.num_groups,
-            "group_sizes": task.group_sizes,
-            "feature_names": task.feature_names,
-            "label_names": task.label_names,
-            "group_names": task.group_names,
-            "sens_column": task.sens_column,
-            "fingerprint": digest,
-            "provenance": data.get("provenance"),
-        }
+            progress = train(program, task, training, callbacks=callbacks, checkpoint=store)
+        selected = progress.selected(training)
+        header |= {"threshold": selected.threshold, "epoch": selected.epoch}
+        self._assume(program, progress.history, header)
         return self
 
     @torch.no_grad()
     def predict_proba(self, data: Data) -> Tensor:
-        """Return the probability of each class for every node, `(N, C)`; of the fitted graph or of another."""
-        program = self._fitted()
-        task = Task(data, self.training.device, need_masks=False)
-        self._check_same_features(task)
+        """Return the probability of each class for every node, `(N, C)`, of the fitted graph or another."""
+        program, device = self._fitted(), self._header["training"]["device"]
+        task = Task(data, device, need_masks=False)
+        self._check_features(task)
         program.eval()
         logits: Tensor = program(task)
         return logits.softmax(-1).cpu()
@@ -106,103 +115,159 @@ class NodeClassifier(ABC):
             return probabilities.argmax(-1)
         return (probabilities[:, 1] > self.threshold_).long()
 
-    def evaluate(self, data: Data, split: SplitName = "test", *, bootstrap: int = 0) -> Evaluation:
-        """Return how accurate and how fair the predictions are on a split's labelled nodes."""
+    def evaluate(
+        self, data: Data, split: SplitName = "test", *, undefined: Undefined = "error", bootstrap: int = 0
+    ) -> Evaluation:
+        """Return how accurate and how fair the predictions are on a split's labelled nodes.
+
+        Args:
+            data: the fitted graph or another.
+            split: which nodes.
+            undefined: what to do where a label or group, and so a metric, is missing: `"error"` or `"nan"`.
+            bootstrap: number of resamples for confidence intervals; 0 for none.
+        """
         probabilities = self.predict_proba(data)
         task = Task(data, need_masks=False)
+        self._check_names("label_names", task.label_names)
         nodes = task.nodes(split)
         if not len(nodes):
-            raise DataError(f"'{split}' must hold labelled nodes (got none)")
+            raise DataError(f"'{split}_mask' must hold labelled nodes (got none)")
         return evaluate(
             task.y[nodes],
             scores(probabilities[nodes]),
             sens=task.sens[nodes],
             threshold=0.5 if self.threshold_ is None else self.threshold_,
             group_names=task.group_names or None,
-            label_names=task.label_names or None,
+            label_names=task.label_names or self._header["sizes"]["label_names"] or None,
+            undefined=undefined,
             bootstrap=bootstrap,
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted classifier to one safetensors file; nothing in it is code."""
         program = self._fitted()
-        header = {
-            "method": self.name,
-            "parameters": self.get_params(),
-            "training": self.training.to_dict(),
-            "shape": self._shape,
-            "threshold": self.threshold_,
-            "epoch": self.epoch_,
-            "history": self.history_.to_list(),
-            "versions": {name: version(name) for name in ("fairpass", "torch", "torch-geometric")},
-        }
-        header["parameters"].pop("training")
+        header = {**self._header, "history": self.history_.to_list()}
         return write_tensors(path, _KIND, program.state_dict(), header)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a classifier that `save` wrote; its predictions are the same to the last bit."""
+    def load(cls, path: str | os.PathLike[str], *, device: str | None = None) -> Self:
+        """Read a classifier that `save` wrote; its predictions are the same to the last bit.
+
+        Called on `NodeClassifier` itself, it reads a model of any method.
+
+        Args:
+            path: the file.
+            device: where to put it; by default where it was fitted, or on the CPU if that is not to be had.
+        """
         tensors, header = read_tensors(path, _KIND)
-        if header["method"] != cls.name:
-            raise ModelFileError(f"'{path}' must hold a {cls.name!r} model (got {header['method']!r})")
-        model = cls(**header["parameters"], training=Training(**header["training"]))
-        model._restore(tensors, header)
+        settings = header["training"]
+        settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
+        found = cls._method_of(header, path)
+        try:
+            model = found(**header["parameters"], training=Training(**settings))
+            with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
+                program = model.build(RememberedTask(header["sizes"]))
+            program.load_state_dict(tensors)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ModelFileError(
+                f"'{path}' does not fit this version of {found.name!r} "
+                f"(it was written with {header['versions']}): {error}"
+            ) from None
+        history = History.from_list(header.pop("history"))
+        model._assume(program.to(settings["device"]).eval(), history, header)
         return model
 
-    def _restore(self, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
-        shape = header["shape"]
-        program = self.build(_Shape(shape))  # type: ignore[arg-type] # a program is built from a task's sizes alone
-        program.load_state_dict(tensors)
-        self.program_, self._shape = program.to(self.training.device).eval(), shape
-        self.history_ = History.from_list(header["history"])
-        self.threshold_, self.epoch_ = header["threshold"], header["epoch"]
+    @classmethod
+    def _method_of(cls, header: dict[str, Any], path: str | os.PathLike[str]) -> type[Self]:
+        """Return the class of a stored model: this one, or any method if this is not one."""
+        if inspect.isabstract(cls):
+            from fairpass.methods.registry import UnknownMethodError, method
+
+            try:
+                found = method(header["method"])
+            except UnknownMethodError as error:
+                raise ModelFileError(f"'{path}' holds a model that cannot be read here: {error}") from None
+            if issubclass(found, cls):
+                return found
+        elif header["method"] == cls.name:
+            return cls
+        raise ModelFileError(
+            f"'{path}' must hold a {cls.__name__} model (got one of method {header['method']!r})"
+        )
+
+    def _describe(self, task: Task, data: Data) -> dict[str, Any]:
+        """Return what is known of a fit before it begins: it goes into files, and tells fits apart."""
+        return {
+            "method": self.name,
+            "parameters": {name: value for name, value in self.get_params().items() if name != "training"},
+            "training": self.training.to_dict(),
+            "sizes": task.sizes(),
+            "fingerprint": fingerprint(data),
+            "provenance": data.get("provenance"),
+            "versions": {"fairpass": __version__, **{name: version(name) for name in _LIBRARIES}},
+        }
+
+    def _assume(self, program: Program, history: History, header: dict[str, Any]) -> None:
+        """Become the result of a fit."""
+        self.program_, self.history_, self._header = program, history, header
+        self.threshold_: float | None = header["threshold"]
+        self.epoch_: int = header["epoch"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters and `training` by name, as scikit-learn does."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"}
+        return {name: getattr(self, name) for name in _defaults(type(self))}
 
     def set_params(self, **params: Any) -> Self:
-        """Change hyper-parameters by name."""
+        """Change hyper-parameters by name; what was fitted before stays as it is until the next `fit`."""
         known = self.get_params()
-        for name, value in params.items():
+        for name in params:
             if name not in known:
-                raise ValueError(f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})")
-            setattr(self, name, value)
+                raise ValueError(
+                    f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})"
+                )
+        # A wrong value is an error of `__init__`, as it would have been there.
+        changed = type(self)(**{**known, **params})
+        for name in params:
+            setattr(self, name, getattr(changed, name))
         return self
-
-    def _identity(self, digest: str) -> str:
-        description = {k: v for k, v in self.get_params().items() if k != "training"}
-        content = json.dumps([self.name, description, self.training.to_dict(), digest], sort_keys=True, default=str)
-        return hashlib.sha256(content.encode()).hexdigest()
 
     def _fitted(self) -> Program:
         program: Program | None = getattr(self, "program_", None)
         if program is None:
-            raise NotFittedError(f"this {type(self).__name__} must be fitted first (call 'fit', or 'load' a model)")
+            raise NotFittedError(
+                f"this {type(self).__name__} must be fitted first (call 'fit', or 'load' a model)"
+            )
         return program
 
-    def _check_same_features(self, task: Task) -> None:
-        expected = self._shape["num_features"]
+    def _check_features(self, task: Task) -> None:
+        expected = self._header["sizes"]["num_features"]
         if task.num_features != expected:
-            raise DataError(f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})")
-        names = self._shape["feature_names"]
-        if names and task.feature_names and names != task.feature_names:
-            different = next(f"{a!r} where {b!r} was fitted" for a, b in zip(task.feature_names, names, strict=True) if a != b)
-            raise DataError(f"'data.feature_names' must be those of the fitted graph (got {different})")
+            raise DataError(
+                f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})"
+            )
+        self._check_names("feature_names", task.feature_names)
+
+    def _check_names(self, what: str, names: list[str]) -> None:
+        """Raise `DataError` if both graphs have names, and not the same ones in the same order."""
+        fitted = self._header["sizes"][what]
+        if names and fitted and names != fitted:
+            different = ", ".join(f"{a!r} for {b!r}" for a, b in zip(names, fitted, strict=False) if a != b)
+            raise DataError(f"'data.{what}' must be those of the fitted graph (got {different})")
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
+        defaults = {**_defaults(type(self)), "training": self.default_training()}
         changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if name != "training" and value != defaults[name].default
+            f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-class _Shape:
-    """The sizes of the graph a stored program was built for."""
+def _defaults(method: type[NodeClassifier]) -> dict[str, Any]:
+    parameters = inspect.signature(method.__init__).parameters
+    return {name: parameter.default for name, parameter in parameters.items() if name != "self"}
 
-    def __init__(self, shape: dict[str, Any]) -> None:
-        for name in ("num_features", "num_classes", "num_groups", "group_sizes", "sens_column"):
-            setattr(self, name, shape[name])
+
+def _identity(header: dict[str, Any]) -> str:
+    """Return a hash of everything that the result of a fit depends on."""
+    parts = {name: header[name] for name in ("method", "parameters", "training", "fingerprint", "versions")}
+    return hashlib.sha256(to_json(parts).encode()).hexdigest()

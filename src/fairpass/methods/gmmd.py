@@ -1,10 +1,12 @@
-"""GMMD and GMMD-S: an MLP, then message passing that keeps the groups' representations equal in distribution."""
+"""GMMD and GMMD-S: an MLP, then message passing that keeps the groups' representations alike."""
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from fairpass.methods.base import NodeClassifier
+from fairpass.methods.checks import check_at_least, check_choice, check_fraction
 from fairpass.nn import MLP, GMMDPropagation, GMMDSPropagation
 from fairpass.nn.convolution import Backbone
 from fairpass.nn.propagation import Bandwidth, Step
@@ -15,16 +17,18 @@ class GMMD(NodeClassifier):
     r"""Fairness-aware message passing (Zhu et al. 2023, `arXiv:2306.11132 <https://arxiv.org/abs/2306.11132>`_).
 
     :math:`X_{in} = \mathrm{MLP}(X)`, then `K` layers of :class:`~fairpass.nn.GMMDPropagation` to
-    :math:`\hat Y = \mathrm{softmax}(F^{(K)})`, trained with cross-entropy. What differs from the paper by default: all
-    nodes, exactly, instead of a sample; steps that cannot overshoot; a kernel as wide as the representations are
-    spread, so that the network cannot escape it by scaling up. :meth:`paper` gives the paper's own configuration.
+    :math:`\hat Y = \mathrm{softmax}(F^{(K)})`, trained with cross-entropy. What differs from the paper by
+    default: all nodes, exactly, instead of a sample; steps that cannot overshoot; a kernel as wide as the
+    representations are spread, so that the network cannot escape it by scaling up. :meth:`paper` gives the
+    paper's own configuration.
 
     Args:
         K: layers of message passing.
         lambda_s: weight of smoothness.
         weight: weight of fairness without units, :math:`16\lambda_f\alpha/\min_a N_a`.
         lambda_f: weight of fairness in the paper's units, instead of `weight`.
-        lambda_f_scaling: `"product"` multiplies `lambda_f` by :math:`|S_0'||S_1'|`, as the paper's search grid does.
+        lambda_f_scaling: `"product"` multiplies `lambda_f` by :math:`|S_0'||S_1'|`, as the paper's search
+            grid does; or `"none"`.
         alpha: parameter of the kernel.
         backbone: `"gcn"`, `"gin"` or `"gat"`.
         step: `"stable"` or `"paper"`.
@@ -38,7 +42,9 @@ class GMMD(NodeClassifier):
     """
 
     name: ClassVar[str] = "gmmd"
-    summary: ClassVar[str] = "message passing that minimises the discrepancy between groups, exact over all nodes"
+    summary: ClassVar[str] = (
+        "message passing that minimises the discrepancy between groups, exact over all nodes"
+    )
     propagation: ClassVar[type[GMMDPropagation]] = GMMDPropagation
 
     def __init__(
@@ -66,18 +72,27 @@ class GMMD(NodeClassifier):
         self.backbone, self.step, self.bandwidth = backbone, step, bandwidth
         self.fair_steps, self.sample = fair_steps, sample
         self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
-        self._propagation(2, (1, 1))  # a wrong parameter is an error here, not at fit
+        check_at_least(1, num_layers=num_layers, hidden=hidden)
+        check_fraction(dropout=dropout)
+        check_choice(("none", "product"), lambda_f_scaling=lambda_f_scaling)
+        with torch.device("meta"):  # a wrong parameter is an error here, not at fit; nothing is drawn
+            self._propagation(2, (1, 1))
 
     @classmethod
-    def paper(cls, *, lambda_f: float = 1.0, sample: int | None = 100, training: Training | None = None) -> "GMMD":
-        """Return the method as the paper configures it: sampled nodes, its step, a fixed alpha, its scaling of lambda_f."""
+    def paper(
+        cls, *, lambda_f: float = 1.0, sample: int | None = 100, training: Training | None = None
+    ) -> "GMMD":
+        """Return the paper's configuration: sampled nodes, its step, fixed alpha, its scaling of lambda_f."""
         return cls(
-            lambda_f=lambda_f, lambda_f_scaling="product", step="paper", bandwidth="fixed", sample=sample, training=training
+            lambda_f=lambda_f,
+            lambda_f_scaling="product",
+            step="paper",
+            bandwidth="fixed",
+            sample=sample,
+            training=training,
         )
 
     def _propagation(self, channels: int, group_sizes: tuple[int, ...]) -> GMMDPropagation:
-        if self.lambda_f_scaling not in ("none", "product"):
-            raise ValueError(f"'lambda_f_scaling' must be 'none' or 'product' (got {self.lambda_f_scaling!r})")
         lambda_f = self.lambda_f
         if lambda_f is not None and self.lambda_f_scaling == "product":
             for size in group_sizes:
@@ -103,7 +118,7 @@ class GMMD(NodeClassifier):
 
 
 class GMMDS(GMMD):
-    """GMMD-S, the simplified message passing: only the similarity between groups is raised. Arguments as for GMMD."""
+    """GMMD-S, the simplified message passing: it only raises the similarity between groups; else as GMMD."""
 
     name: ClassVar[str] = "gmmd-s"
     summary: ClassVar[str] = "the simplified message passing: raises the similarity between groups"

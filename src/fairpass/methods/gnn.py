@@ -5,6 +5,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from fairpass.methods.base import NodeClassifier
+from fairpass.methods.checks import check_at_least, check_fraction
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Program, Task, Training
@@ -33,8 +34,8 @@ class GCN(NodeClassifier):
         training: Training | None = None,
     ) -> None:
         super().__init__(training=training)
-        if num_layers < 1:
-            raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
+        check_at_least(1, num_layers=num_layers, hidden=hidden)
+        check_fraction(dropout=dropout)
         self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
 
     def build(self, task: Task) -> Program:

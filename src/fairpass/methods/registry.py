@@ -6,18 +6,22 @@ A package adds a method by subclassing `NodeClassifier` and naming it in its `py
     mine = "my_package.my_module:MyClassifier"
 """
 
+import os
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from fairpass.errors import FairpassError, ModelFileError
-from fairpass.methods.base import _KIND, NodeClassifier
-from fairpass.training.tensors import read_tensors
+from fairpass.errors import FairpassError
+from fairpass.methods.base import NodeClassifier
 
 _OWN = {
     "constant": "fairpass.methods.constant:Constant",
     "gcn": "fairpass.methods.gnn:GCN",
     "gin": "fairpass.methods.gnn:GIN",
     "gat": "fairpass.methods.gnn:GAT",
+    "mmd": "fairpass.methods.mmd:MMD",
+    "fmp": "fairpass.methods.fmp:FMP",
+    "nifty": "fairpass.methods.nifty:NIFTY",
+    "fairgnn": "fairpass.methods.fairgnn:FairGNN",
     "gmmd": "fairpass.methods.gmmd:GMMD",
     "gmmd-s": "fairpass.methods.gmmd:GMMDS",
 }
@@ -32,7 +36,8 @@ class UnknownMethodError(FairpassError, KeyError):
 
 def names() -> list[str]:
     """Return the names of all methods, the library's own first."""
-    return [*_OWN, *sorted(point.name for point in entry_points(group="fairpass.methods") if point.name not in _OWN)]
+    added = {point.name for point in entry_points(group="fairpass.methods")}
+    return [*_OWN, *sorted(added - _OWN.keys())]
 
 
 def method(name: str) -> type[NodeClassifier]:
@@ -41,20 +46,14 @@ def method(name: str) -> type[NodeClassifier]:
         module, attribute = _OWN[name].split(":")
         found: type[NodeClassifier] = getattr(import_module(module), attribute)
         return found
-    for point in entry_points(group="fairpass.methods"):
-        if point.name == name:
-            loaded = point.load()
-            if not (isinstance(loaded, type) and issubclass(loaded, NodeClassifier)):
-                raise UnknownMethodError(f"method {name!r} must be a subclass of NodeClassifier (got {loaded!r})")
-            return loaded
+    for point in entry_points(group="fairpass.methods", name=name):
+        loaded = point.load()
+        if not (isinstance(loaded, type) and issubclass(loaded, NodeClassifier)):
+            raise UnknownMethodError(f"method {name!r} must be a subclass of NodeClassifier (got {loaded!r})")
+        return loaded
     raise UnknownMethodError(f"'method' must be one of {', '.join(names())} (got {name!r})")
 
 
-def load_model(path: str) -> NodeClassifier:
-    """Read a stored classifier of whichever method."""
-    _, header = read_tensors(path, _KIND)
-    try:
-        found = method(header["method"])
-    except UnknownMethodError as error:
-        raise ModelFileError(f"'{path}' holds a model of a method that is not installed: {error}") from None
-    return found.load(path)
+def load_model(path: str | os.PathLike[str], *, device: str | None = None) -> NodeClassifier:
+    """Read a stored classifier of whichever method; see :meth:`NodeClassifier.load`."""
+    return NodeClassifier.load(path, device=device)

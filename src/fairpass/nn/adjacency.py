@@ -69,7 +69,8 @@ class Adjacency:
         rows, values = coalesce(edge_index.flip(0), weight, num_nodes)
         columns, transposed = coalesce(edge_index, weight, num_nodes)
         matrix = _csr(rows, values, num_nodes)
-        if torch.equal(rows, columns) and torch.equal(values, transposed):
+        # An edge's two directions are normalised in different orders: weighted ones may differ in the last digit.
+        if torch.equal(rows, columns) and torch.allclose(values, transposed, 4 * torch.finfo(dtype).eps, 0):
             return cls(matrix, matrix)
         return cls(matrix, _csr(columns, transposed, num_nodes))
 
@@ -90,8 +91,10 @@ class Adjacency:
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """Return the product with `x` of shape `(..., N, c)`; leading axes are multiplied all at once."""
-        if x.shape[-2] != self.num_nodes:
+        if x.dim() < 2 or x.shape[-2] != self.num_nodes:
             raise ValueError(f"'x' must have {self.num_nodes} rows (got shape {tuple(x.shape)})")
+        if x.dtype != self.matrix.dtype:
+            raise ValueError(f"'x' must be {self.matrix.dtype} like the operator (got {x.dtype})")
         if x.dim() == 2:
             return _product(x, self.matrix, self.transpose)
         flat = x.flatten(0, -3).permute(1, 0, 2).flatten(1)

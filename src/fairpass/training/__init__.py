@@ -2,7 +2,7 @@
 
 from fairpass.training.checkpoint import Checkpoint
 from fairpass.training.history import EpochRecord, History
-from fairpass.training.loop import Callback, Progress, seeded, train
+from fairpass.training.loop import Callback, DivergedError, Progress, seeded, train
 from fairpass.training.program import Program
 from fairpass.training.settings import Training
 from fairpass.training.task import Task, fingerprint
@@ -10,6 +10,7 @@ from fairpass.training.task import Task, fingerprint
 __all__ = [
     "Callback",
     "Checkpoint",
+    "DivergedError",
     "EpochRecord",
     "History",
     "Program",

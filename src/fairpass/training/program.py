@@ -1,6 +1,8 @@
 """What the training loop asks of a method: how an epoch goes, and how logits are read off."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,24 +19,40 @@ class Program(nn.Module, ABC):
 
     - `forward(task)`: the logits `(N, C)` of any graph; in evaluation mode it must be deterministic.
     - `loss(task)`: for methods with one loss and one optimizer, which is all the default `epoch` needs; or
-    - `configure(training)` and `epoch(task)`: for methods with several.
+    - `configure(training)` and `epoch(task)`: for methods with several; and
+    - `prepare(task, training)`: what comes before the first epoch.
+
+    All that an interrupted fit or a stored model needs later must be in `state_dict`: parameters, and buffers
+    for the rest. Random numbers come from PyTorch's global generators, and the settings of optimizers are
+    plain numbers: these are kept with an interrupted fit, nothing else is.
     """
 
     optimizers: dict[str, Optimizer]
 
     def configure(self, training: Training) -> None:
-        """Make the optimizers; called once before the first epoch."""
+        """Make the optimizers; called once, after `prepare` or when an interrupted fit was put back."""
         self.optimizers = {"all": adam(self, training)}
 
     def prepare(self, task: Task, training: Training) -> None:
-        """Do what comes before the first epoch (pre-training, debiasing the graph); by default nothing."""
+        """Do what comes before the first epoch (pre-training, debiasing the graph); by default nothing.
+
+        It is not repeated when an interrupted fit goes on, nor when a model is loaded: what it finds must
+        live in parameters or in buffers. A buffer whose shape depends on the graph is registered in
+        `__init__` without content and assigned here; `load_state_dict` gives it the stored shape::
+
+            def __init__(self):
+                self.register_buffer("edges", None)
+
+            def prepare(self, task, training):
+                self.edges = debiased(task.edge_index)
+        """
 
     def epoch(self, task: Task) -> dict[str, float]:
         """Train for one epoch; return the losses by name, the first of them the main one."""
         optimizer = self.optimizers["all"]
         optimizer.zero_grad()
         loss = self.loss(task)
-        loss.backward()
+        torch.autograd.backward(loss)
         optimizer.step()
         return {"loss": float(loss.detach())}
 
@@ -46,11 +64,26 @@ class Program(nn.Module, ABC):
     def forward(self, task: Task) -> Tensor:
         """Return the logits of all nodes, `(N, C)`."""
 
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
+        """Put a state back; unlike parameters, buffers take whatever type and shape was stored."""
+        for prefix, module in self.named_modules():
+            for name, current in module._buffers.items():
+                stored = state_dict.get(f"{prefix}.{name}" if prefix else name)
+                if stored is None:
+                    continue
+                if current is None or (current.shape, current.dtype) != (stored.shape, stored.dtype):
+                    setattr(module, name, stored.clone())
+        return super().load_state_dict(state_dict, strict, assign)
+
 
 def adam(module: nn.Module, training: Training) -> Adam:
     """Return Adam over a module's parameters with the settings' rate and decay."""
     # `foreach=False`: for a handful of tiny tensors the plain loop is the fastest.
-    return Adam(module.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, foreach=False)
+    return Adam(
+        module.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, foreach=False
+    )
 
 
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:
@@ -64,5 +97,5 @@ def two_logits(logit: Tensor) -> Tensor:
 
 
 def scores(probabilities: Tensor) -> Tensor:
-    """Return what metrics take: the positive class's probability `(N,)`, or all `(N, C)` if there are more than two."""
+    """Return what metrics take: the positive class's probability `(N,)`, or all `(N, C)` if more than two."""
     return probabilities[..., 1] if probabilities.shape[-1] == 2 else probabilities

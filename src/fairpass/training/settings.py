@@ -1,12 +1,16 @@
 """How to train, apart from what: nothing here belongs to a method."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from math import inf
+from numbers import Integral
 from typing import Any, Literal, Self, get_args
 
-Objective = Literal["accuracy", "f1", "balanced_accuracy", "selection"]
+import torch
+
+from fairpass.metrics.threshold import Objective
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Training:
     """Settings of the training loop, the same for every method.
 
@@ -17,11 +21,13 @@ class Training:
         patience: stop when validation has not improved for this many epochs; None: never.
         seed: of all random numbers of a fit.
         device: where to train, e.g. `"cpu"` or `"cuda"`.
-        threshold: a positive prediction's score is above this; or the name of an objective (`"accuracy"`, `"f1"`,
-            `"balanced_accuracy"`, `"selection"`) for which validation chooses the threshold.
-        select: `"validation"` keeps the epoch with the largest `AUC + F1 + ACC - DP - EO` on validation, `"last"` the last.
+        threshold: a positive prediction's score is above this; or the name of an objective (`"accuracy"`,
+            `"f1"`, `"balanced_accuracy"`, `"selection"`) for which validation chooses the threshold.
+        select: `"validation"` keeps the epoch with the largest `AUC + F1 + ACC - DP - EO` on validation (the
+            first of equals), `"last"` the last.
         track_discrepancy: also record MMD^2, inter-group similarity and the theorem's bound at every epoch.
-        deterministic: use only deterministic algorithms.
+        deterministic: use only deterministic algorithms (on CUDA, PyTorch then also wants the environment
+            variable `CUBLAS_WORKSPACE_CONFIG`).
     """
 
     epochs: int = 500
@@ -36,14 +42,25 @@ class Training:
     deterministic: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("learning_rate", 0), ("weight_decay", 0), ("patience", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if value is not None and not value >= least:
-                raise ValueError(f"'{name}' must be at least {least} (got {value})")
-        if isinstance(self.threshold, str) and self.threshold not in get_args(Objective):
-            raise ValueError(f"'threshold' must be a number or one of {get_args(Objective)} (got {self.threshold!r})")
+        _check_count("epochs", self.epochs, 1)
+        _check_count("seed", self.seed, 0)
+        if self.patience is not None:
+            _check_count("patience", self.patience, 1)
+        if not 0 < self.learning_rate < inf:
+            raise ValueError(f"'learning_rate' must be positive and finite (got {self.learning_rate})")
+        if not 0 <= self.weight_decay < inf:
+            raise ValueError(f"'weight_decay' must be at least 0 and finite (got {self.weight_decay})")
+        objectives = get_args(Objective)
+        if isinstance(self.threshold, str):
+            if self.threshold not in objectives:
+                raise ValueError(
+                    f"'threshold' must be a number or one of {objectives} (got {self.threshold!r})"
+                )
+        elif not 0 <= self.threshold <= 1:
+            raise ValueError(f"'threshold' must be between 0 and 1 (got {self.threshold})")
         if self.select not in ("validation", "last"):
             raise ValueError(f"'select' must be 'validation' or 'last' (got {self.select!r})")
+        _check_device(self.device)
 
     def but(self, **changes: Any) -> Self:
         """Return the settings with some of them changed."""
@@ -52,3 +69,31 @@ class Training:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain numbers and strings."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        changed = (f for f in fields(self) if getattr(self, f.name) != f.default)
+        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in changed)})"
+
+
+def is_available(device: str) -> bool:
+    """Return whether tensors can be put on a device here."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):  # whichever the backend prefers
+        return False
+    return True
+
+
+def _check_count(name: str, value: int, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"'{name}' must be a whole number of at least {least} (got {value!r})")
+
+
+def _check_device(device: str) -> None:
+    message = f"'device' must name a device of PyTorch, such as 'cpu' or 'cuda' (got {device!r})"
+    if not isinstance(device, str):
+        raise ValueError(message)
+    try:
+        torch.device(device)
+    except RuntimeError:
+        raise ValueError(message) from None

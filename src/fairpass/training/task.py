@@ -2,7 +2,7 @@
 
 import hashlib
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -13,6 +13,8 @@ from fairpass.kernels import Groups
 from fairpass.nn import Adjacency, Structure
 from fairpass.nn.adjacency import Kind
 from fairpass.nn.convolution import Backbone, Operator
+from fairpass.training.checks import check_data
+from fairpass.training.tensors import raw_bytes, to_json
 
 SplitName = Literal["train", "val", "test"]
 
@@ -21,30 +23,32 @@ class Task:
     """The tensors of one graph, and what is derived from them once and used at every epoch.
 
     Args:
-        data: a PyG `Data` with `x`, `edge_index`, `y` (negative: unlabelled), `sens` (negative: unknown) and the masks
-            `train_mask`, `val_mask`, `test_mask`.
+        data: a PyG `Data` with `x`, `edge_index`, `y` (negative: unlabelled), `sens` (negative: unknown) and
+            the masks `train_mask`, `val_mask`, `test_mask`. Its tensors are used, not copied: nothing may
+            write to them.
         device: where the tensors go.
-        need_masks: whether training and validation masks must be there (False to predict on a new graph).
+        need_masks: whether labels, groups, training and validation masks must be there (False to predict on a
+            new graph, where labels and groups that are missing are all unknown).
     """
 
     def __init__(self, data: Data, device: str | torch.device = "cpu", *, need_masks: bool = True) -> None:
-        _check_data(data, need_masks)
+        check_data(data, need_masks)
         nodes = int(data.x.shape[0])
-        absent = torch.full((nodes,), -1)
-        self.x: Tensor = data.x.to(device)
-        self.edge_index: Tensor = data.edge_index.to(device)
-        self.y: Tensor = (data.y if data.get("y") is not None else absent).to(device)
-        self.sens: Tensor = data.sens.to(device)
+        unknown = torch.full((nodes,), -1)
+        self.x: Tensor = data.x.to(device, torch.get_default_dtype())
+        self.edge_index: Tensor = data.edge_index.to(device, torch.long)
+        self.y: Tensor = (data.y if data.get("y") is not None else unknown).to(device, torch.long)
+        self.sens: Tensor = (data.sens if data.get("sens") is not None else unknown).to(device, torch.long)
         self.masks: dict[str, Tensor] = {
-            name: data[f"{name}_mask"].to(device) for name in ("train", "val", "test") if f"{name}_mask" in data
+            name: data[f"{name}_mask"].to(device) for name in get_args(SplitName) if f"{name}_mask" in data
         }
-        self.num_nodes, self.num_features = nodes, int(data.x.shape[1])
-        self.num_classes = max(2, len(data.get("label_names") or ()), int(self.y.max()) + 1)
-        self.num_groups = max(2, len(data.get("group_names") or ()), int(self.sens.max()) + 1)
         self.feature_names: list[str] = list(data.get("feature_names") or ())
         self.label_names: list[str] = list(data.get("label_names") or ())
         self.group_names: list[str] = list(data.get("group_names") or ())
         self.sens_column: int | None = data.get("sens_column")
+        self.num_nodes, self.num_features = nodes, int(data.x.shape[1])
+        self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
+        self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
         self._operators: dict[Any, Adjacency] = {}
 
     @property
@@ -90,53 +94,61 @@ class Task:
 
     def nodes(self, split: SplitName) -> Tensor:
         """Return the indices of a split's labelled nodes."""
+        if split not in get_args(SplitName):
+            raise ValueError(f"'split' must be one of {get_args(SplitName)} (got {split!r})")
         if split not in self.masks:
             raise DataError(f"'data' must have '{split}_mask' (it is missing)")
         return torch.nonzero(self.masks[split] & (self.y >= 0)).flatten()
 
     def check_split(self, split: SplitName) -> None:
-        """Raise `DataError` unless every label and every known group occurs in a split."""
+        """Raise `DataError` unless every label and every group occurs in a split."""
         nodes = self.nodes(split)
         for what, values, count, names in (
             ("label", self.y[nodes], self.num_classes, self.label_names),
             ("group", self.sens[nodes], self.num_groups, self.group_names),
         ):
-            present = set(values.unique().tolist())
-            lacking = [names[i] if i < len(names) else str(i) for i in range(count) if i not in present]
+            present = torch.bincount(values[values >= 0], minlength=count).tolist()
+            lacking = [names[i] if names else str(i) for i in range(count) if not present[i]]
             if lacking:
-                raise DataError(f"every {what} must occur in the '{split}' split (got none of {', '.join(lacking)})")
+                raise DataError(
+                    f"every {what} must occur in the '{split}' split (got none of {', '.join(lacking)})"
+                )
+
+    def sizes(self) -> dict[str, Any]:
+        """Return what a program may be built from, as plain data; see `RememberedTask`."""
+        return {
+            "num_features": self.num_features,
+            "num_classes": self.num_classes,
+            "num_groups": self.num_groups,
+            "group_sizes": list(self.group_sizes),
+            "sens_column": self.sens_column,
+            "feature_names": self.feature_names,
+            "label_names": self.label_names,
+            "group_names": self.group_names,
+        }
 
 
-def _check_data(data: Data, need_masks: bool) -> None:
-    if not isinstance(data, Data):
-        raise DataError(f"'data' must be a torch_geometric.data.Data (got {type(data).__name__})")
-    needed = ["x", "edge_index", "sens", *(["y", "train_mask", "val_mask"] if need_masks else [])]
-    lacking = [name for name in needed if data.get(name) is None]
-    if lacking:
-        raise DataError(f"'data' must have {', '.join(needed)} (missing: {', '.join(lacking)})")
-    nodes = data.x.shape[0] if data.x.dim() == 2 else -1
-    if nodes < 2 or not data.x.is_floating_point():
-        raise DataError(
-            f"'data.x' must be floating point features of shape (N, d) (got {tuple(data.x.shape)}, {data.x.dtype})"
-        )
-    if not bool(torch.isfinite(data.x).all()):
-        raise DataError(f"'data.x' must be finite (got {int((~torch.isfinite(data.x)).sum())} NaN or infinite entries)")
-    for name in ("y", "sens", "train_mask", "val_mask", "test_mask"):
-        value = data.get(name)
-        if value is None:
-            continue
-        if value.shape != (nodes,):
-            raise DataError(f"'data.{name}' must have shape ({nodes},) (got {tuple(value.shape)})")
-        if (value.dtype == torch.bool) != name.endswith("mask") or value.is_floating_point():
-            raise DataError(f"'data.{name}' must be {'boolean' if name.endswith('mask') else 'integer'} (got {value.dtype})")
+class RememberedTask(Task):
+    """A graph's sizes and names without the graph: enough to build the program of a stored model."""
+
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        self._sizes = dict(sizes)
+        for name in self._sizes.keys() - {"group_sizes"}:
+            setattr(self, name, self._sizes[name])
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        """Return the number of nodes of each group."""
+        return tuple(self._sizes["group_sizes"])
 
 
 def fingerprint(data: Data) -> str:
     """Return a hash of everything a fit depends on, the same for equal graphs."""
     digest = hashlib.sha256()
     for name in ("x", "edge_index", "y", "sens", "train_mask", "val_mask", "test_mask"):
-        value = data.get(name)
-        if value is not None:
-            digest.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
-            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+        if data.get(name) is not None:
+            digest.update(name.encode())
+            digest.update(raw_bytes(data[name]))
+    for name in ("feature_names", "label_names", "group_names", "sens_column"):
+        digest.update(to_json([name, data.get(name)]).encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Tensors and their JSON description in one safetensors file: written whole or not at all, checked when read."""
+"""Tensors and a JSON header in one safetensors file: written whole or not at all, checked when read."""
 
 import hashlib
 import json
@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -14,12 +16,18 @@ from fairpass.errors import ModelFileError
 from fairpass.files import atomic_path
 
 
-def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Tensor], header: dict[str, Any]) -> Path:
-    """Write tensors with a header; `kind` says what the file is, a digest guards its content."""
+# All that is said about the tensors is one entry: of several, safetensors writes one or the other first.
+_ENTRY = "fairpass"
+
+
+def write_tensors(
+    path: str | os.PathLike[str], kind: str, tensors: dict[str, Tensor], header: dict[str, Any]
+) -> Path:
+    """Write tensors with a header; `kind` says what the file is, a digest guards all of it."""
     stored = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    metadata = {"kind": kind, "header": json.dumps(header), "digest": _digest(stored)}
+    entry = to_json({"kind": kind, "digest": _digest(stored, to_json(header)), "header": header})
     with atomic_path(path) as temporary:
-        save_file(stored, temporary, metadata=metadata)
+        save_file(stored, temporary, metadata={_ENTRY: entry})
     return Path(path)
 
 
@@ -29,21 +37,42 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
         raise ModelFileError(f"'{path}' must be a {kind} file (there is no such file)")
     try:
         with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 # not a mapping
+            entry = json.loads((file.metadata() or {}).get(_ENTRY, '{"kind": "a foreign file"}'))
+            # Copies: the originals live in the file, which may be replaced or removed while they are used.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 # no mapping
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelFileError(f"'{path}' must be a {kind} file (damaged or not one: {error})") from None
-    if metadata.get("kind") != kind:
-        raise ModelFileError(f"'{path}' must be a {kind} file (got {metadata.get('kind', 'a foreign file')!r})")
-    if metadata.get("digest") != _digest(tensors):
+    if entry.get("kind") != kind:
+        raise ModelFileError(f"'{path}' must be a {kind} file (got {entry.get('kind')})")
+    header: dict[str, Any] = entry.get("header")
+    if entry.get("digest") != _digest(tensors, to_json(header)):
         raise ModelFileError(f"'{path}' is damaged: its content is not what was written")
-    header: dict[str, Any] = json.loads(metadata["header"])
     return tensors, header
 
 
-def _digest(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def to_json(value: Any) -> str:
+    """Return JSON text; numpy's numbers become plain ones, paths become strings."""
+    return json.dumps(value, default=_plain)
+
+
+def raw_bytes(value: Tensor) -> bytes:
+    """Return a tensor's type, shape and content as bytes; two tensors with equal bytes are equal."""
+    value = value.detach().cpu().contiguous()
+    # As plain bytes, because numpy does not know all of torch's types.
+    return f"{value.dtype}{tuple(value.shape)}".encode() + value.flatten().view(torch.uint8).numpy().tobytes()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{value!r} must be a number, a string, or a list or mapping of these, to be stored")
+
+
+def _digest(tensors: dict[str, Tensor], header: str) -> str:
+    digest = hashlib.sha256(header.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].numpy().tobytes())
+        digest.update(raw_bytes(tensors[name]))
     return digest.hexdigest()

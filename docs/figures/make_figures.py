@@ -1,0 +1,112 @@
+"""Draw the pictures of `docs/how-it-works.md` with the library itself.
+
+Run from the repository's root, where fairpass and matplotlib are installed:
+
+    python docs/figures/make_figures.py
+"""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from torch import Tensor
+
+from fairpass import GMMDPropagation, synthetic
+from fairpass.kernels import Discrepancy, Groups, mmd2, witness
+
+HERE = Path(__file__).parent
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#555555"
+WITNESS = LinearSegmentedColormap.from_list("witness", ["#f4b183", "#ffffff", "#8fc1e3"])
+ALPHA = 0.3
+
+
+def main() -> None:
+    """Draw every figure."""
+    # The same bytes at every run: no date, no random ids.
+    mpl.rcParams.update({"svg.hashsalt": "fairpass", "font.size": 10, "axes.titlesize": 10})
+    for name, draw in {"message": draw_message, "steps": draw_steps}.items():
+        figure = draw()
+        figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})
+        plt.close(figure)
+
+
+def draw_message() -> mpl.figure.Figure:
+    """Two groups of points, their witness function, and where the message moves each point."""
+    generator = torch.Generator().manual_seed(3)
+    sens = (torch.arange(90) >= 60).long()
+    points = torch.randn(90, 2, generator=generator) * torch.tensor([1.0, 0.7])
+    points += torch.where(sens[:, None] == 0, torch.tensor([-1.1, 0.35]), torch.tensor([1.3, -0.45]))
+    discrepancy = Discrepancy(Groups.of(sens))
+
+    figure, panels = plt.subplots(1, 3, figsize=(9.6, 3.5), sharex=True, sharey=True, layout="constrained")
+    taken = 0
+    for panel, steps in zip(panels, (0, 4, 40), strict=True):
+        for _ in range(steps - taken):
+            points = points + message(points, discrepancy)
+        taken = steps
+        draw_witness(panel, points, sens)
+        ahead = 6 * message(points, discrepancy)
+        panel.quiver(*points.T, *ahead.T, color=GREY, angles="xy", scale_units="xy", scale=1, width=0.005)
+        for group, colour, marker in ((0, BLUE, "o"), (1, ORANGE, "^")):
+            panel.scatter(
+                *points[sens == group].T, c=colour, marker=marker, s=22, edgecolors="white", linewidths=0.5,
+                label=f"group {group}",
+            )  # fmt: skip
+        panel.set_title(f"after {steps} steps: MMD² = {mmd2(points, sens, ALPHA):.3f}")
+        panel.set(xlabel="F, first column", xlim=(-4.5, 4.5), ylim=(-3.1, 3.1))
+    panels[0].set_ylabel("F, second column")
+    panels[0].legend(loc="upper right", frameon=False)
+    return figure
+
+
+def message(points: Tensor, discrepancy: Discrepancy) -> Tensor:
+    """Return the largest step down the gradient that each group's curvature allows."""
+    return -discrepancy.gradient(points, ALPHA)[0] / discrepancy.curvature(ALPHA)
+
+
+def draw_witness(panel: Axes, points: Tensor, sens: Tensor) -> None:
+    """Shade the plane by the witness function, blue where group 0 is denser."""
+    x, y = torch.linspace(-4.5, 4.5, 46), torch.linspace(-3.1, 3.1, 32)
+    grid = torch.cartesian_prod(x, y)
+    height = witness(grid, points, sens, ALPHA).reshape(46, 32).T
+    levels = torch.linspace(-0.75, 0.75, 16).tolist()
+    panel.contourf(x, y, height, levels=levels, cmap=WITNESS, extend="both")
+    panel.contour(x, y, height, levels=[0], colors=GREY, linewidths=0.8, linestyles="--")
+
+
+def draw_steps() -> mpl.figure.Figure:
+    """What each layer does to the objective and the discrepancy, by the paper's step and by a stable one."""
+    data = synthetic(1000, sens_homophily=0.8, seed=0)
+    generator = torch.Generator().manual_seed(0)
+    x_in = data.x.double() @ torch.randn(data.num_features, 2, generator=generator, dtype=torch.float64)
+    x_in = (x_in - x_in.mean(0)) / x_in.std()
+    graph = GMMDPropagation().prepare(data.edge_index, data.num_nodes, torch.float64)
+    smallest = int(torch.bincount(data.sens).min())
+
+    figure, (gentle, strong, apart) = plt.subplots(1, 3, figsize=(9.6, 3.1), layout="constrained")
+    for weight, objectives, discrepancies in ((5, gentle, None), (25, strong, apart)):
+        lambda_f = weight * smallest / (16 * ALPHA)
+        for step, colour, marker in (("paper", ORANGE, "^"), ("stable", BLUE, "o")):
+            layer = GMMDPropagation(K=1, lambda_f=lambda_f, alpha=ALPHA, step=step, bandwidth="fixed")
+            states = [x_in]
+            for K in range(1, 13):
+                layer.K = K
+                states.append(layer(x_in, graph, data.sens))
+            style = {"color": colour, "marker": marker, "markersize": 4, "label": f'step="{step}"'}
+            heights = [layer.objective(F, x_in, graph, data.sens, ALPHA, lambda_f) for F in states]
+            objectives.plot(heights, **style)
+            if discrepancies is not None:
+                discrepancies.semilogy([mmd2(F, data.sens, ALPHA) for F in states], **style)
+        objectives.set(title=f"weight {weight}", ylabel="objective h(F)", ylim=(0, None))
+    apart.set(title="weight 25", ylabel="MMD²")
+    for panel in (gentle, strong, apart):
+        panel.set(xlabel="layers", xticks=range(0, 13, 3))
+    gentle.legend(frameon=False)
+    return figure
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""`fairpass compare`: several methods on one graph, over several seeds, in one table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairpass.cli import output
+from fairpass.cli.data_options import GraphOptions, title_of
+from fairpass.cli.option_groups import with_option_groups
+from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
+from fairpass.cli.progress import bar
+from fairpass.cli.results import show_comparison
+from fairpass.cli.training_options import TrainingOptions
+from fairpass.errors import DataError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from fairpass.methods import NodeClassifier
+    from fairpass.methods.comparison import Comparison
+    from fairpass.training import EpochRecord
+
+EXAMPLES = examples(
+    {
+        "All methods, in two processes; after an interruption, the same again": (
+            "fairpass compare german --jobs 2 --out german.json"
+        ),
+        "Some methods, with thresholds chosen on validation": (
+            "fairpass compare bail --methods gcn,gmmd --threshold accuracy"
+        ),
+    }
+)
+
+_REFERENCE = "constant"
+
+
+@with_option_groups
+def compare(
+    graph: GraphOptions,
+    training: TrainingOptions,
+    methods: Annotated[
+        str, typer.Option(metavar="NAMES", help="`all`, or names with commas between them.")
+    ] = "all",
+    seeds: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="How many seeds each method is trained with.")
+    ] = 5,
+    jobs: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="How many processes share the work.")
+    ] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A .json file for the results, written after every run; the same command again, or one "
+            "with more methods or seeds, goes on from it.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train several methods with several seeds, and show how accurate and how fair each is on the test nodes.
+
+    The constant classifier is always among them: what does not beat it is of no use.
+    """
+    with working("Starting"):
+        from fairpass.methods import method, names
+        from fairpass.methods.comparison import Comparison
+
+    wanted = names() if methods == "all" else [name.strip() for name in methods.split(",")]
+    found = {name: method(name) for name in dict.fromkeys([_REFERENCE, *wanted])}
+    classifiers = {
+        name: each(training=training.applied_to(each.default_training())) for name, each in found.items()
+    }
+    data = graph.load()
+    comparison = Comparison.of(classifiers, data)
+    if out is not None and out.exists():
+        try:
+            comparison = comparison.join(Comparison.load(out))
+        except DataError as error:
+            raise DataError(f"{error}; remove {str(out)!r}, or choose another --out") from None
+    comparison = run_trials(comparison, classifiers, data, seeds=range(seeds), jobs=jobs, out=out)
+    if as_json:
+        print_json(comparison.to_dict())
+        return
+    show_comparison(title_of(data), comparison)
+    if out is not None:
+        print_line("")
+        print_line(f"All results are in {out}.")
+
+
+def run_trials(
+    comparison: "Comparison",
+    classifiers: "dict[str, NodeClassifier]",
+    data: "Data",
+    *,
+    seeds: Sequence[int],
+    jobs: int = 1,
+    out: Path | None = None,
+) -> "Comparison":
+    """Return a comparison with every run it lacked, showing how far it is and storing each result at once."""
+    from fairpass.methods.runs import run_all, trials
+
+    planned = trials(classifiers, seeds)
+    todo = [trial for trial in planned if not comparison.has(trial)]
+    if len(todo) < len(planned):
+        output.notices.print(f"{len(planned) - len(todo)} of {len(planned)} runs are in {out} already")
+    if out is not None:
+        comparison.save(out)  # finds out early if it cannot be written
+    epochs = {(trial.method, trial.seed): trial.classifier.training.epochs for trial in todo}
+    done: list[str] = []
+    with bar(sum(epochs.values())) as progress:
+
+        def show(epoch: int = 0) -> None:
+            current = todo[min(len(done), len(todo) - 1)]
+            label = f"{current.method}, seed {current.seed}" if jobs == 1 else "Training"
+            progress.show(sum(epochs.values()) - remaining + epoch, label, f"{len(done)}/{len(todo)} runs")
+
+        def show_epoch(record: "EpochRecord") -> None:
+            show(record.epoch + 1)
+
+        remaining = sum(epochs.values())
+        for run in run_all(todo, data, jobs=jobs, callbacks=[show_epoch]):
+            comparison = comparison.plus(run)
+            if out is not None:
+                comparison.save(out)
+            done.append(run.method)
+            remaining -= epochs[run.method, run.seed]
+            show()
+    return comparison

@@ -1,0 +1,47 @@
+"""`fairpass demo`: what fairness is to be had, and what it costs, in half a minute."""
+
+from fairpass.cli.compare import run_trials
+from fairpass.cli.data_options import title_of
+from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
+from fairpass.cli.results import show_comparison
+
+EXAMPLES = examples(
+    {
+        "What is it about?": "fairpass demo",
+        "The same with all methods, more seeds and longer training": "fairpass compare german",
+    }
+)
+
+_SEEDS = range(3)
+_EPOCHS = 200
+
+
+def demo(as_json: JsonFlag = False) -> None:
+    """Compare four classifiers on the German credit graph: who is granted credit, men and women alike?
+
+    The constant classifier, a graph convolutional network, and the two
+    fairness-aware message passing methods, GMMD and GMMD-S, over three seeds.
+    """
+    with working("Starting"):
+        from fairpass import datasets
+        from fairpass.methods import GCN, GMMD, GMMDS, Constant
+        from fairpass.methods.comparison import Comparison
+        from fairpass.methods.tradeoff import tradeoff
+        from fairpass.training import Training
+
+        data = datasets.load("german")
+    training = Training(epochs=_EPOCHS)
+    classifiers = {
+        "constant": Constant(),
+        "gcn": GCN(training=training),
+        "gmmd": GMMD(training=training),
+        "gmmd-s": GMMDS(training=training),
+    }
+    comparison = run_trials(Comparison.of(classifiers, data), classifiers, data, seeds=_SEEDS)
+    sentence = tradeoff(comparison.row("gmmd"), comparison.row("gcn"))
+    if as_json:
+        print_json({**comparison.to_dict(), "tradeoff": sentence})
+        return
+    show_comparison(title_of(data), comparison)
+    print_line("")
+    print_line(sentence)

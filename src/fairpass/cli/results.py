@@ -1,0 +1,123 @@
+"""Evaluations and comparisons as tables, with what to beware of in plain words."""
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from fairpass.cli.output import rows, section, table
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from fairpass.methods.comparison import Comparison, Row
+    from fairpass.metrics import Evaluation
+
+_METRICS = {
+    "auc": "AUC",
+    "f1": "F1",
+    "acc": "accuracy",
+    "balanced_acc": "balanced accuracy",
+    "delta_dp": "ΔDP, demographic parity",
+    "delta_eo": "ΔEO, equal opportunity",
+    "equalized_odds": "equalized odds",
+}
+_COLUMNS = {"AUC": "AUC", "F1": "F1", "ACC": "ACC", "DP": "ΔDP", "EO": "ΔEO"}
+_SPLITS = {"train": "training", "val": "validation", "test": "test"}
+_FAIRNESS = ("delta_dp", "delta_eo", "equalized_odds")
+
+
+def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: str) -> None:
+    """Print how a classifier does on one split of a graph."""
+    nodes = f"{evaluation.n:,} {_SPLITS[split]} nodes"
+    section(f"{title}, on {nodes}", _metrics(evaluation))
+    section("Groups, in percent", _groups(evaluation))
+    notes = _notes(evaluation, *_most_frequent(data, split))
+    section("What to know", rows(("-", Text(sentence)) for sentence in notes))
+
+
+def _most_frequent(data: "Data", split: str) -> tuple[str, float]:
+    """Return the label that most of a split's nodes have, and their share."""
+    labels = data.y[data[f"{split}_mask"] & (data.y >= 0)]
+    counts = labels.bincount()
+    label = int(counts.argmax())
+    return data.label_names[label], float(counts[label] / counts.sum())
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def _metrics(evaluation: "Evaluation") -> Table:
+    intervals = evaluation.intervals
+    level = next((f"{100 * interval.level:g} % interval" for interval in intervals.values()), "")
+    made = table("metric", "percent", *([level] if level else []), numbers=("percent", level))
+    for attribute, name in _METRICS.items():
+        cells = [_percent(getattr(evaluation, attribute))]
+        if level:
+            ends = intervals.get(attribute)
+            cells.append(f"{_percent(ends.low)} to {_percent(ends.high)}" if ends else "-")
+        made.add_row(name, *cells, style="bold" if attribute in _FAIRNESS[:2] else None)
+    return made
+
+
+def _groups(evaluation: "Evaluation") -> Table:
+    numbers = ("nodes", "of label", "predicted", "TPR", "FPR", "accuracy")
+    made = table("group", "label", *numbers, numbers=numbers)
+    for group in evaluation.groups:
+        shares = (
+            group.positives / group.count if group.count else math.nan,
+            group.selection_rate,
+            group.true_positive_rate,
+            group.false_positive_rate,
+            group.accuracy,
+        )
+        made.add_row(Text(group.group), Text(group.label), f"{group.count:,}", *map(_percent, shares))
+    return made
+
+
+def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
+    if evaluation.near_constant:
+        yield "This classifier is near constant: almost every node gets one label, which is fair but of no use."
+    relation = "more" if evaluation.acc > share else "not more"
+    yield f"It is {relation} accurate than giving {label!r} to every node, which is right for {_percent(share)} %."
+    reasons = {
+        "delta_dp": "is predicted for",
+        "delta_eo": "is found, where it is true, for",
+    }
+    for metric, words in reasons.items():
+        if pair := evaluation.worst_pair.get(metric):
+            points = _percent(getattr(evaluation, metric))
+            yield f"{pair.label!r} {words} {pair.high!r} {points} points more often than for {pair.low!r}."
+
+
+def show_comparison(title: str, comparison: "Comparison") -> None:
+    """Print a comparison: a row for each method, and what to know of it below."""
+    runs = max(len(row.seeds) for row in comparison.rows)
+    spread = f"mean ± standard deviation of {runs} seeds, in percent" if runs > 1 else "one seed, in percent"
+    section(title, _table(comparison), Text(f"{spread}; rank: average over the five metrics", style="dim"))
+    if notes := [(row.method, Text("; ".join(row.flags))) for row in comparison.rows if row.flags]:
+        section("What to know", rows(notes))
+
+
+def _table(comparison: "Comparison") -> Table:
+    numbers = (*_COLUMNS.values(), "rank")
+    made = table("method", *numbers, numbers=numbers)
+    ranks = [row.rank for row in comparison.rows if row.rank is not None]
+    for row in comparison.rows:
+        best = row.rank is not None and row.rank == min(ranks)
+        made.add_row(Text(row.method), *_cells(row), style="bold" if best else None)
+    return made
+
+
+def _cells(row: "Row") -> list[str | Text]:
+    if not row.mean:
+        return [Text("failed", style="red"), *("-" * len(_COLUMNS))]
+    rank = "-" if row.rank is None else f"{row.rank:.1f}"
+    return [*(_with_deviation(row.mean[name], row.std[name]) for name in _COLUMNS), rank]
+
+
+def _with_deviation(mean: float, deviation: float) -> str:
+    return f"{mean:.1f}" if math.isnan(deviation) else f"{mean:.1f} ±{deviation:4.1f}"

@@ -1,0 +1,147 @@
+"""`fairpass train`: fit a method to a graph, and say how accurate and how fair it is."""
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairpass.cli import output
+from fairpass.cli.data_options import GraphOptions, title_of
+from fairpass.cli.option_groups import with_option_groups
+from fairpass.cli.output import JsonFlag, examples, print_json, print_line, warn, working
+from fairpass.cli.parameters import parse_parameters
+from fairpass.cli.progress import bar, in_short
+from fairpass.cli.results import show_evaluation
+from fairpass.cli.training_options import TrainingOptions
+from fairpass.files import write_text
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from fairpass.methods import NodeClassifier
+    from fairpass.training import EpochRecord
+    from fairpass.training.task import SplitName
+
+EXAMPLES = examples(
+    {
+        "The paper's method, with our defaults": "fairpass train german --out runs/german",
+        "Another method, with another parameter and seed": (
+            "fairpass train german --method gcn --set dropout=0.2 --seed 7"
+        ),
+        "Your own tables": (
+            "fairpass train --nodes people.csv --edges friends.csv --id name --label hired --sensitive sex "
+            "--out runs/people"
+        ),
+        "How does the model do on validation?": "fairpass evaluate runs/german/model.safetensors german --on val",
+    }
+)
+
+MODEL, EVALUATION, HISTORY, CHECKPOINT = (
+    "model.safetensors",
+    "evaluation.json",
+    "history.json",
+    "checkpoint.safetensors",
+)
+
+
+@with_option_groups
+def train(
+    graph: GraphOptions,
+    training: TrainingOptions,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="What to train; `fairpass methods` lists them.")
+    ] = "gmmd",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; can be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The seed of all random numbers.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Where to put the model, its evaluation and its history; after an interruption the same "
+            "command goes on from there.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train a classifier on a graph, and show how accurate and how fair it is on the test nodes."""
+    with working("Starting"):
+        from fairpass import methods
+
+    found = methods.method(method)
+    parameters = parse_parameters(found, settings or ())
+    chosen = training.applied_to(found.default_training()).but(seed=seed)
+    model = found(**parameters, training=chosen)
+    data = graph.load()
+
+    start = time.perf_counter()
+    _fit(model, data, out)
+    seconds = time.perf_counter() - start
+    if out is not None:
+        model.save(out / MODEL)
+        epochs = [_without_nan(record.flat()) for record in model.history_]
+        write_text(out / HISTORY, json.dumps(epochs, indent=1))
+    split = _measured_split(data)
+    evaluation = model.evaluate(data, split, undefined="nan")
+    document = {
+        "method": method,
+        "parameters": {name: value for name, value in model.get_params().items() if name != "training"},
+        "training": chosen.to_dict(),
+        "epoch": model.epoch_,
+        "epochs": len(model.history_),
+        "seconds": seconds,
+        "split": split,
+        "evaluation": evaluation.to_dict(),
+        "provenance": data.provenance,
+    }
+    if out is not None:
+        write_text(out / EVALUATION, json.dumps(document, indent=2, allow_nan=False))
+    if as_json:
+        print_json(document)
+        return
+    show_evaluation(f"{method} on {title_of(data)}", evaluation, data, split)
+    print_line("")
+    how = "epoch" if chosen.select == "last" else "epoch, chosen by validation:"
+    print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; {how} {model.epoch_:,}.")
+    if out is not None:
+        print_line(f"{MODEL}, {EVALUATION} and {HISTORY} are in {out}.")
+
+
+def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
+    """Train with a bar; with a directory, in a way that can be interrupted."""
+    checkpoint = None if out is None else out / CHECKPOINT
+    if checkpoint is not None and checkpoint.exists():
+        output.notices.print(f"Going on with the interrupted training in {out}")
+    total = model.training.epochs
+    with bar(total) as progress:
+
+        def show(record: "EpochRecord") -> None:
+            done = record.epoch + 1
+            progress.show(done, model.name, f"{done}/{total} {in_short(record)}")
+
+        try:
+            model.fit(data, callbacks=[show], checkpoint=checkpoint)
+        except KeyboardInterrupt:
+            if out is not None:
+                output.notices.print(f"What was done is in {out}: the same command goes on from there")
+            raise
+
+
+def _measured_split(data: "Data") -> "SplitName":
+    if bool((data.test_mask & (data.y >= 0)).any()):
+        return "test"
+    warn("there are no test nodes: the validation nodes, by which the epoch is chosen, flatter the classifier")
+    return "val"
+
+
+def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
+    """Return numbers that JSON can hold: training may have ended because they were not defined any more."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+    }

@@ -1,0 +1,164 @@
+"""FMP: an MLP, then message passing with a primal-dual step towards equal mean predictions in each layer."""
+
+from itertools import combinations
+from typing import ClassVar, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from fairpass.kernels import Groups
+from fairpass.methods.base import NodeClassifier
+from fairpass.methods.checks import check_at_least, check_choice
+from fairpass.nn import MLP, Adjacency
+from fairpass.training import Program, Task, Training
+
+Penalty = Literal["l2", "l1"]
+
+
+class FMP(NodeClassifier):
+    r"""Fair message passing (Jiang et al. 2022, `arXiv:2202.04187 <https://arxiv.org/abs/2202.04187>`_).
+
+    :math:`X^{(0)} = H = \mathrm{MLP}(X)`, then `K` layers that descend
+
+    .. math::
+        \tfrac12 \|F - H\|^2 + \tfrac{\lambda_s}{2} \mathrm{tr}\big(F^\top (I - \tilde A) F\big)
+        + \lambda_f \|D\, \mathrm{softmax}(F)\|,
+
+    trained with cross-entropy. :math:`D` has a row for each pair of groups, :math:`1/N_b` on the one and
+    :math:`-1/N_a` on the other, so that :math:`D\,\mathrm{softmax}(F)` are the differences between their mean
+    predictions; nodes of unknown group have a column of zeros. With :math:`\gamma = 1/(1 + \lambda_s)`,
+    :math:`\beta = 1/(2\gamma)` and :math:`g(u) = \nabla_F \langle u, D\,\mathrm{softmax}(F)\rangle` at the
+    layer's input, a layer is
+
+    .. math::
+        Y &= \gamma H + (1 - \gamma) \tilde A F, &
+        u &= (\gamma D D^\top)^+ D\, \mathrm{softmax}(Y), \\
+        \bar u &= u + \beta D\, \mathrm{softmax}\big(Y - \gamma g(u)\big), &
+        F' &= Y - \gamma g\big(\mathrm{prox}(\bar u)\big),
+
+    where :math:`\mathrm{prox}(u) = \frac{2\lambda_f}{2\lambda_f + \beta} u` for the squared norm (`"l2"`);
+    for the absolute one (`"l1"`) it clips each entry to :math:`[-\lambda_f, \lambda_f]`. A clipped dual
+    moves no node further than about :math:`\lambda_f / N_a`, which is next to nothing on large graphs.
+
+    What differs from the public code: it divides both halves of `D` by `N` instead of by each group's size,
+    so that the rows are no differences of means; it writes `D` into the sensitive vector in place, so that
+    later layers, epochs and runs see another one; it takes the softmax in `g` at :math:`D^\top u`
+    instead of at `F`, which is no gradient. More than two groups are not in the paper; for two, the
+    pseudo-inverse is its :math:`1/(\gamma D D^\top)`. The message passing replaces a backbone: it has none.
+
+    Args:
+        K: layers of message passing.
+        lambda_f: weight of fairness.
+        lambda_s: weight of smoothness.
+        penalty: `"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values.
+        num_layers: layers of the MLP.
+        hidden: width of the MLP.
+        dropout: in the MLP.
+        training: settings of the training loop.
+    """
+
+    name: ClassVar[str] = "fmp"
+    summary: ClassVar[str] = "message passing with a primal-dual step towards equal mean predictions"
+
+    def __init__(
+        self,
+        *,
+        K: int = 5,
+        lambda_f: float = 3.0,
+        lambda_s: float = 3.0,
+        penalty: Penalty = "l2",
+        num_layers: int = 2,
+        hidden: int = 16,
+        dropout: float = 0.0,
+        training: Training | None = None,
+    ) -> None:
+        super().__init__(training=training)
+        check_at_least(1, K=K, num_layers=num_layers, hidden=hidden)
+        check_at_least(0, lambda_f=lambda_f, lambda_s=lambda_s)
+        check_choice(get_args(Penalty), penalty=penalty)
+        self.K, self.lambda_f, self.lambda_s, self.penalty = K, lambda_f, lambda_s, penalty
+        self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
+
+    @classmethod
+    def default_training(cls) -> Training:
+        """Return the authors' settings."""
+        return Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)
+
+    def build(self, task: Task) -> Program:
+        """Return MLP and message passing."""
+        mlp = MLP(task.num_features, task.num_classes, self.num_layers, self.hidden, self.dropout)
+        return _FairMessagePassing(mlp, FMPPropagation(self.K, self.lambda_f, self.lambda_s, self.penalty))
+
+
+class _FairMessagePassing(Program):
+    def __init__(self, mlp: MLP, propagation: "FMPPropagation") -> None:
+        super().__init__()
+        self.mlp, self.propagation = mlp, propagation
+
+    def forward(self, task: Task) -> Tensor:
+        logits: Tensor = self.propagation(self.mlp(task.x), task.adjacency("gcn"), GroupGaps(task.groups))
+        return logits
+
+
+class FMPPropagation(nn.Module):
+    """The message passing of :class:`FMP`; it has no parameters to learn."""
+
+    def __init__(self, K: int, lambda_f: float, lambda_s: float, penalty: Penalty = "l2") -> None:
+        super().__init__()
+        self.K, self.lambda_f, self.penalty = K, lambda_f, penalty
+        self.gamma = 1 / (1 + lambda_s)
+        self.beta = 1 / (2 * self.gamma)
+
+    def forward(self, H: Tensor, adjacency: Adjacency, gaps: "GroupGaps") -> Tensor:
+        """Return the representations after `K` layers, `(N, c)`."""
+        F = H
+        for _ in range(self.K):
+            Y = self.gamma * H + (1 - self.gamma) * (adjacency @ F)
+            F = self.fair_step(F, Y, gaps) if self.lambda_f else Y
+        return F
+
+    def fair_step(self, F: Tensor, Y: Tensor, gaps: "GroupGaps") -> Tensor:
+        """Return `Y` moved so that the groups' mean predictions are closer, with gradients taken at `F`."""
+        at = _softmax(F)
+        u = gaps.inverse @ gaps(_softmax(Y)) / self.gamma
+        ahead = Y - self.gamma * gaps.gradient(u, at)
+        u = self._prox(u + self.beta * gaps(_softmax(ahead)))
+        return Y - self.gamma * gaps.gradient(u, at)
+
+    def _prox(self, u: Tensor) -> Tensor:
+        if self.penalty == "l1":
+            return u.clamp(-self.lambda_f, self.lambda_f)
+        return u * (2 * self.lambda_f / (2 * self.lambda_f + self.beta))
+
+
+class GroupGaps:
+    """`D`: the difference between the groups' means, a row for each pair of groups.
+
+    Attributes:
+        transposed: `D'`, `(N, pairs)`.
+        inverse: pseudo-inverse of `D D'`, `(pairs, pairs)`.
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        count = groups.membership.shape[1]
+        low, high = torch.tensor(list(combinations(range(count), 2))).T
+        identity = torch.eye(count, dtype=torch.float64)
+        contrast = (identity[high] - identity[low]).to(groups.sizes.device)
+        self.transposed = groups.membership @ contrast.T.to(groups.membership)
+        # With more than two groups D D' is singular; in double precision its zeros are plain to see.
+        gram = (contrast / groups.sizes) @ contrast.T
+        self.inverse = torch.linalg.pinv(gram, rtol=1e-9, hermitian=True).to(self.transposed)
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """Return `D values`, `(pairs, c)`."""
+        return self.transposed.mT @ values
+
+    def gradient(self, u: Tensor, probabilities: Tensor) -> Tensor:
+        """Return the gradient of `<u, D softmax(F)>` in `F`, `(N, c)`, given `softmax(F)`."""
+        pull = self.transposed @ u
+        return probabilities * (pull - (probabilities * pull).sum(-1, keepdim=True))
+
+
+def _softmax(rows: Tensor) -> Tensor:
+    # Of tall, narrow matrices PyTorch takes a column's softmax several times as fast as a row's.
+    return rows.mT.softmax(0).mT

@@ -1,0 +1,295 @@
+r"""The bounds of the paper's Theorems 4.1 and 4.2, side by side with what they bound.
+
+Both speak of two layers with unit weights, from `F^(0) = X`: no step size, no `lambda`, no `4 alpha`,
+
+.. math:: F^{(k)} = X + D^{-1} A F^{(k-1)} + P F^{(k-1)}, \qquad k = 1, 2,
+
+where `D^{-1} A` is the mean over a node's neighbours, without itself, and `P` is the message of GMMD.
+Throughout, :math:`\mu^{(a)}` is the mean of `X` over group `a`, :math:`\Delta_m = \max_i |X_{im} - \mu_m|`
+its largest deviation from the mean over all nodes, norms are Euclidean (of a matrix: spectral) and
+:math:`s = 1/N_0 + 1/N_1`. What holds of the theorems, and what does not, is in `docs/theory.md`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from fairpass.kernels import Discrepancy, Groups
+from fairpass.nn import Adjacency
+
+# For two classes softmax(x)_1 = sigmoid(x_1 - x_0), whose slope is at most 1/4 (at 0), and
+# |x_1 - x_0| <= sqrt(2) |x|. So |g(x) - g(y)|_1 = 2 |g(x)_1 - g(y)_1| <= 2 sqrt(2)/4 |x - y|, and no less.
+SOFTMAX_LIPSCHITZ = 1 / sqrt(2)
+
+# What rounding may add: a share of the bound, and to a difference a share of the numbers it is taken of.
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-12
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a theorem bounds, and its bound.
+
+    Attributes:
+        measured: the left hand side.
+        bound: the right hand side.
+        terms: the right hand side's named quantities, such as `C1`.
+        rounding: by how much arithmetic alone may lift `measured` above `bound`.
+    """
+
+    measured: float
+    bound: float
+    terms: Mapping[str, float]
+    rounding: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the measured quantity is within its bound."""
+        return self.measured <= self.bound + self.rounding
+
+    @property
+    def ratio(self) -> float:
+        """Return the measured quantity as a share of its bound."""
+        if self.bound:
+            return self.measured / self.bound
+        return 0.0 if self.holds else inf
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One problem of the random search, in full, and what a theorem says about it."""
+
+    theorem: Literal["4.1", "4.2"]
+    x: Tensor
+    edge_index: Tensor
+    sens: Tensor
+    alpha: float
+    weight_matrix: Tensor
+    bound: Bound
+
+
+class RepresentationBound:
+    r"""The right hand side of Theorem 4.2, whose constants are found once for given features.
+
+    .. math::
+        (3 - s\,\bar k)\, C_3 + C_2, \quad
+        C_2 = \|\mu^{(0)} - \mu^{(1)}\| + \big(8 (1 + s)^2 + 2\big) \|\Delta\|, \quad
+        C_3 = (3 - s) \|\mu^{(0)} - \mu^{(1)}\| + (4 + 2 s) \|\Delta\|,
+
+    where :math:`\bar k` is the inter-group similarity, the mean of `k` between nodes of different groups.
+
+    Args:
+        x_in: features, `(..., N, d)`.
+        sens: the group of each node, 0 or 1 (negative: unknown), or `Groups`.
+    """
+
+    def __init__(self, x_in: Tensor, sens: Tensor | Groups) -> None:
+        groups = _two_groups(x_in, sens)
+        self.inverse_sizes = s = float((1 / groups.sizes.double()).sum())
+        self.gap, self.deviation = _gap(x_in, groups), _largest_deviation(x_in)
+        self.C2 = self.gap + (8 * (1 + s) ** 2 + 2) * self.deviation
+        self.C3 = (3 - s) * self.gap + (4 + 2 * s) * self.deviation
+
+    def __call__(self, similarity: Tensor | float) -> Tensor:
+        """Return the bound at an inter-group similarity, one number for each problem of the batch."""
+        return (3 - self.inverse_sizes * similarity) * self.C3 + self.C2
+
+
+def unit_layers(
+    x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `F^(0)`, `F^(1)` and `F^(2)` under the theorems' assumptions, in double precision.
+
+    Args:
+        x: features, `(N, d)`.
+        edge_index: `(2, E)`. The mean over no neighbours is taken to be 0; the paper does not say.
+        sens: the group of each node, 0 or 1 (negative: unknown), or `Groups`.
+        alpha: kernel parameter.
+    """
+    if not alpha > 0:
+        raise ValueError(f"'alpha' must be positive (got {alpha})")
+    if x.dim() != 2:
+        raise ValueError(f"'x' must have shape (N, d) (got {tuple(x.shape)})")
+    x = x.double()
+    discrepancy = Discrepancy(_two_groups(x, sens))
+    mean = Adjacency.from_edge_index(edge_index, len(x), "mean", dtype=x.dtype)
+
+    def layer(F: Tensor) -> Tensor:
+        return x + mean @ F - discrepancy.gradient(F, alpha)[0] / (4 * alpha)
+
+    first = layer(x)
+    return x, first, layer(first)
+
+
+@torch.no_grad()
+def theorem_4_1(
+    x: Tensor,
+    edge_index: Tensor,
+    sens: Tensor,
+    weight_matrix: Tensor,
+    alpha: float,
+    *,
+    lipschitz: float = SOFTMAX_LIPSCHITZ,
+) -> Bound:
+    r"""Return both sides of Theorem 4.1, on the predictions `softmax(F^(2) W)`.
+
+    .. math::
+        \Delta_{DP} \le \frac L2 \|W\| \big(\Delta^{Rep}_{DP}(F^{(2)}) + C_1 \|\Delta\|\big), \qquad
+        C_1 = (2 + 4 s)^2 + 6 + 8 s,
+
+    with :math:`\Delta_{DP}` the difference between the groups' mean probabilities of class 1.
+
+    Args:
+        x: features, `(N, d)`.
+        edge_index: `(2, E)`; every node needs a neighbour for the bound to hold.
+        sens: the group of each node, 0 or 1.
+        weight_matrix: `W`, `(d, 2)`.
+        alpha: kernel parameter.
+        lipschitz: `L` with `|g(x) - g(y)|_1 <= L |x - y|_2` for the softmax `g`; by default the smallest,
+            `1/sqrt(2)`.
+    """
+    if weight_matrix.shape != (x.shape[-1], 2):
+        raise ValueError(
+            f"'weight_matrix' must have shape ({x.shape[-1]}, 2) (got {tuple(weight_matrix.shape)})"
+        )
+    if not lipschitz > 0:
+        raise ValueError(f"'lipschitz' must be positive (got {lipschitz})")
+    groups = _two_groups(x.double(), sens)
+    return _bound_on_predictions(
+        unit_layers(x, edge_index, groups, alpha), groups, weight_matrix.double(), lipschitz
+    )
+
+
+@torch.no_grad()
+def theorem_4_2(x: Tensor, edge_index: Tensor, sens: Tensor, alpha: float) -> Bound:
+    """Return both sides of Theorem 4.2: the distance between the groups' means of `F^(2)`, and its bound.
+
+    The bound is :class:`RepresentationBound` at the similarity of `F^(1)`; arguments as in `theorem_4_1`.
+    """
+    groups = _two_groups(x.double(), sens)
+    return _bound_on_representations(unit_layers(x, edge_index, groups, alpha), groups, alpha)
+
+
+def search_violations(trials: int, seed: int, *, isolated: bool = False) -> list[Trial]:
+    """Return the random problems on which a theorem fails; see :func:`random_trials`."""
+    return [trial for trial in random_trials(trials, seed, isolated=isolated) if not trial.bound.holds]
+
+
+@torch.no_grad()
+def random_trials(trials: int, seed: int, *, isolated: bool = False) -> Iterator[Trial]:
+    """Yield both theorems on random graphs of 2 to 16 nodes, twice `trials` in all.
+
+    Groups go down to a single node; edges within and across groups have densities of their own. Features of
+    1 to 3 columns are two-valued, normal or heavy-tailed, with an offset of up to 1,000 times their scale or
+    so, with or without a gap between the groups; `alpha` and `W` vary over six and four orders of magnitude.
+
+    Args:
+        trials: number of problems.
+        seed: of the random numbers.
+        isolated: leave nodes without neighbours as they are, instead of giving each a random one.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(trials):
+        sizes = (_integer(generator, 1, 8), _integer(generator, 1, 8))
+        sens = torch.arange(2).repeat_interleave(torch.tensor(sizes))
+        x, scale = _random_features(generator, sens)
+        edge_index = _random_edges(generator, sens, isolated)
+        alpha = _power_of_ten(generator, 3) / scale**2
+        W = (
+            torch.randn(x.shape[1], 2, generator=generator, dtype=x.dtype)
+            * _power_of_ten(generator, 2)
+            / scale
+        )
+        groups = Groups.of(sens, x.dtype)
+        layers = unit_layers(x, edge_index, groups, alpha)
+        problem = (x, edge_index, sens, alpha, W)
+        yield Trial("4.1", *problem, _bound_on_predictions(layers, groups, W, SOFTMAX_LIPSCHITZ))
+        yield Trial("4.2", *problem, _bound_on_representations(layers, groups, alpha))
+
+
+def _bound_on_predictions(layers: tuple[Tensor, ...], groups: Groups, W: Tensor, lipschitz: float) -> Bound:
+    x, last = layers[0], layers[-1]
+    s = float((1 / groups.sizes.double()).sum())
+    norm = float(torch.linalg.matrix_norm(W, 2))
+    C1 = (2 + 4 * s) ** 2 + 6 + 8 * s
+    gap, deviation = float(_gap(last, groups)), float(_largest_deviation(x))
+    probability = (last @ W).softmax(-1)[:, 1:]
+    bound = lipschitz / 2 * norm * (gap + C1 * deviation)
+    terms = {"C1": C1, "L": lipschitz, "W": norm, "Delta_rep": gap, "Delta": deviation}
+    return Bound(float(_gap(probability, groups)), bound, terms, _RELATIVE * bound + _rounding(last) * norm)
+
+
+def _bound_on_representations(layers: tuple[Tensor, ...], groups: Groups, alpha: float) -> Bound:
+    x, previous, last = layers
+    similarity = float(groups.similarities(previous, alpha)[0, 1])
+    right = RepresentationBound(x, groups)
+    bound = float(right(similarity))
+    terms = {
+        "C2": float(right.C2),
+        "C3": float(right.C3),
+        "similarity": similarity,
+        "gap": float(right.gap),
+        "Delta": float(right.deviation),
+    }
+    return Bound(float(_gap(last, groups)), bound, terms, _RELATIVE * bound + _rounding(last))
+
+
+def _two_groups(x: Tensor, sens: Tensor | Groups) -> Groups:
+    groups = sens.to(x) if isinstance(sens, Groups) else Groups.of(sens, x.dtype)
+    if len(groups.sizes) != 2:
+        raise ValueError(f"'sens' must name exactly two groups (got {len(groups.sizes)})")
+    if len(groups.membership) != x.shape[-2]:
+        raise ValueError(f"'sens' must have {x.shape[-2]} entries (got {len(groups.membership)})")
+    return groups
+
+
+def _gap(values: Tensor, groups: Groups) -> Tensor:
+    """Return the distance between the two groups' means of `(..., N, d)` values."""
+    means = groups.membership.mT @ values
+    return (means[..., 0, :] - means[..., 1, :]).square().sum(-1).sqrt()
+
+
+def _largest_deviation(x: Tensor) -> Tensor:
+    """Return the norm of the largest deviation of each column of `(..., N, d)` features from its mean."""
+    return (x - x.mean(-2, keepdim=True)).abs().amax(-2).square().sum(-1).sqrt()
+
+
+def _rounding(values: Tensor) -> float:
+    return _ABSOLUTE * float(values.abs().max())
+
+
+def _integer(generator: torch.Generator, least: int, most: int) -> int:
+    return int(torch.randint(least, most + 1, (), generator=generator))
+
+
+def _power_of_ten(generator: torch.Generator, span: float) -> float:
+    """Return a number whose logarithm is uniform between `-span` and `span`."""
+    return float(10 ** (span * (2 * torch.rand((), generator=generator, dtype=torch.float64) - 1)))
+
+
+def _random_features(generator: torch.Generator, sens: Tensor) -> tuple[Tensor, float]:
+    """Return features and their scale."""
+    shape = (len(sens), _integer(generator, 1, 3))
+    base = torch.randn(shape, generator=generator, dtype=torch.float64)
+    base = (base.sign(), base, base**3)[_integer(generator, 0, 2)]
+    offset = torch.randn(shape[1], generator=generator, dtype=torch.float64) * _power_of_ten(generator, 3)
+    gap = torch.randn(shape[1], generator=generator, dtype=torch.float64) * _integer(generator, 0, 2)
+    scale = _power_of_ten(generator, 1)
+    return scale * (base + offset + gap * sens[:, None]), scale
+
+
+def _random_edges(generator: torch.Generator, sens: Tensor, isolated: bool) -> Tensor:
+    """Return an undirected graph, with nodes left without a neighbour only if `isolated`."""
+    nodes = len(sens)
+    within, across = torch.rand(2, generator=generator)
+    density = torch.where(sens[:, None] == sens, within, across)
+    drawn = (torch.rand(nodes, nodes, generator=generator) < density).triu(1)
+    joined = drawn | drawn.T
+    if not isolated:
+        for node in torch.nonzero(~joined.any(1)).flatten().tolist():
+            other = (node + _integer(generator, 1, nodes - 1)) % nodes
+            joined[node, other] = joined[other, node] = True
+    return joined.nonzero().T

@@ -1,0 +1,174 @@
+"""Which backend is taken, and that none of them holds a matrix of all pairs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import backward
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from fairpass.kernels import gauss_slope, gauss_sum, laplace_sum
+from fairpass.kernels.cost import pairwise_cost
+from fairpass.kernels.dispatch import FEW_PAIRS, Backend, Plan, choose
+from fairpass.kernels.split import cut
+
+Make = Callable[..., Tensor]
+Shape = Callable[[int], Tensor]
+
+
+def plan(points: Tensor, alpha: float = 1.0, q: int = 3, backend: Backend = "auto") -> Plan:
+    batch = points if points.dim() == 3 else points[None]
+    return choose(batch, batch, q, torch.full((len(batch),), alpha, dtype=points.dtype), backend, 1e-7)
+
+
+def normal(n: int, d: int = 2) -> Tensor:
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(n + d))
+
+
+def bulk_with_outliers(n: int) -> Tensor:
+    """Lie within ten reaches, but for one in a hundred at a thousand reaches."""
+    x = 8 * normal(n)
+    x[::100] *= 500
+    return x
+
+
+def cauchy(n: int) -> Tensor:
+    x = normal(n, 3)
+    return x[:, :2] / x[:, 2:]
+
+
+def clusters(n: int) -> Tensor:
+    return normal(n) + 4000 * normal(10).repeat(n // 10, 1)
+
+
+def geometric(n: int) -> Tensor:
+    """Each outlier twice as far as the one before: a cut in the middle takes off one at a time."""
+    x = normal(n)
+    x[:60, 0] = 2.0 ** torch.arange(60)
+    return x
+
+
+WIDE: dict[str, Shape] = {
+    "normal, 100 wide": lambda n: 100 * normal(n),
+    "normal, 3000 wide": lambda n: 3000 * normal(n),
+    "a line": lambda n: 3000 * normal(n, 1),
+    "a diagonal strip": lambda n: 3000 * normal(n, 1) @ torch.tensor([[1.0, -1.0]]) + normal(n),
+    "in space": lambda n: 100 * normal(n, 3),
+    "bulk with outliers": bulk_with_outliers,
+    "heavy tails": cauchy,
+    "clusters": clusters,
+    "few places": lambda n: 100 * (3 * normal(n)).round(),
+    "ever farther outliers": geometric,
+}
+wide = pytest.mark.parametrize("shape", WIDE.values(), ids=WIDE.keys())
+
+
+@pytest.mark.parametrize("backend", ["dense", "tiled", "spectral", "split"])
+def test_what_is_asked_for_is_done(backend: Backend) -> None:
+    assert plan(normal(1000), backend=backend).backend == backend
+
+
+def test_few_points_are_taken_by_pairs() -> None:
+    assert plan(normal(int(FEW_PAIRS**0.5))).backend == "tiled"
+
+
+def test_many_points_are_spectral_in_low_dimension_only() -> None:
+    assert [plan(normal(20_000, d)).backend for d in (1, 2, 3, 4)] == ["spectral"] * 3 + ["tiled"]
+
+
+@wide
+def test_wide_spans_are_cut(oracle: Make, shape: Shape) -> None:
+    x = shape(20_000)
+    found = plan(x)
+    assert found.backend == "split"
+    assert found.cuts is not None
+    ((pieces, cost),) = found.cuts
+    # Every target is in one piece; the pieces are few; and together much cheaper than the pairs.
+    assert torch.equal(torch.cat([piece.targets for piece in pieces]).sort().values, torch.arange(20_000))
+    assert len(pieces) < 500
+    assert cost < pairwise_cost(20_000**2, 3) / 5
+    # And the sum is right.
+    w = torch.rand(20_000, 1, generator=torch.Generator().manual_seed(0))
+    some = torch.arange(0, 20_000, 997)
+    error = gauss_sum(x, x, w, 1.0)[some].double() - oracle(x[some], x, w, 1.0)
+    assert float(error.abs().max()) <= 1.1e-6 * float(w.sum())
+
+
+@pytest.mark.parametrize("shape", [lambda: 3000 * normal(1000), lambda: cauchy(1000) * 1000])
+def test_raw_logits_of_a_small_graph_need_few_pieces(shape: Callable[[], Tensor]) -> None:
+    """A thousand nodes, logits in the thousands: a spectral box would have fifty thousand modes a side."""
+    found = plan(shape())
+    assert found.backend == "tiled" or (found.cuts is not None and len(found.cuts[0].pieces) <= 4)
+
+
+def test_one_wide_problem_does_not_spoil_a_batch() -> None:
+    x = normal(5000).repeat(4, 1, 1)
+    x[2] *= 1000
+    found = plan(x)
+    assert found.cuts is not None
+    pieces = [len(problem.pieces) for problem in found.cuts]
+    assert pieces[2] > 1
+    assert pieces[:2] + pieces[3:] == [1, 1, 1]
+
+
+def test_few_targets_amidst_many_sources() -> None:
+    """A piece cannot be made of less than a target, however many sources there are."""
+    targets, sources = 1000 * normal(5), 1000 * normal(100_000)
+    found = choose(targets[None], sources[None], 1, torch.ones(1), "auto", 1e-7)
+    assert found.backend in ("tiled", "split")
+
+
+def test_sources_out_of_reach_are_left_out() -> None:
+    x = torch.tensor([[0.0, 1.0, 100.0, 101.0]], dtype=torch.float64)
+    far = torch.tensor([[1e6]], dtype=torch.float64)
+    assert [len(piece.sources) for piece in cut(x, far, 1, 4.0, 1e-7).pieces] == [0]
+    (piece,) = cut(x[:, :2], x, 1, 4.0, 1e-7).pieces
+    assert piece.sources.tolist() == [0, 1]
+    assert gauss_sum(x.mT, far.mT, far, 1.0, backend="split").tolist() == [[0.0]] * 4
+
+
+def test_neighbouring_numbers_can_be_cut() -> None:
+    """The middle of two neighbouring numbers is one of them, and yet each must go to another side."""
+    one = torch.ones(1, dtype=torch.float64)
+    x = torch.cat([one, torch.nextafter(one, 2 * one)]).repeat(2000)[None]
+    assert [len(piece.targets) for piece in cut(x, x, 1, 1e-17, 1e-7).pieces] == [2000, 2000]
+
+
+class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's own
+    """Notes the size of the largest tensor that any operation makes."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call] # torch's own
+        self.numbers = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        sizes = [
+            x.untyped_storage().nbytes() // x.element_size() for x in tree_leaves(out) if torch.is_tensor(x)
+        ]
+        self.numbers = max([self.numbers, *sizes])
+        return out
+
+
+@pytest.mark.parametrize(
+    ("backend", "scale"),
+    [("tiled", 1.0), ("spectral", 1.0), ("split", 100.0), ("auto", 1.0), ("auto", 100.0)],
+)
+def test_no_matrix_of_all_pairs(backend: Backend, scale: float) -> None:
+    n = 2000
+    x = (scale * normal(n)).requires_grad_()
+    w = torch.ones(n, 1).requires_grad_()
+    with Largest() as largest:
+        backward(gauss_sum(x, x, w, 1.0, backend=backend).sum())
+        backward(gauss_slope(x, w, 1.0, backend=backend)[0].sum())
+        if backend == "tiled":
+            backward(laplace_sum(x, x, w, 1.0).sum())
+    assert largest.numbers < n * n / 4
+    with Largest() as largest:
+        gauss_sum(x, x, w, 1.0, backend="dense")
+    assert largest.numbers >= n * n

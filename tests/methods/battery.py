@@ -1,0 +1,344 @@
+"""What every method must do, as tests that any method can be put through.
+
+Subclass `MethodBattery` under a name that begins with `Test`, and give it a fixture `kind` of scope "class", the
+method's class. `tests/methods/test_battery.py` does so for every method of the registry.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from sklearn.base import clone
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+
+from fairpass.datasets import synthetic
+from fairpass.datasets.splits import stratified_split
+from fairpass.errors import DataError, ModelFileError, NotFittedError
+from fairpass.methods import GCN, GMMD, Constant, NodeClassifier, load_model
+from fairpass.metrics import Evaluation
+from fairpass.training import EpochRecord, History, Training
+
+EPOCHS = 5
+
+# What makes a method's preparation short.
+QUICK: dict[str, dict[str, Any]] = {"fairgnn": {"estimator_epochs": 3}}
+
+Kind = type[NodeClassifier]
+
+
+def small_graph(nodes: int = 150, *, classes: int = 2, groups: int = 2, seed: int = 0) -> Data:
+    """Return a random graph, its sensitive attribute the last feature, with every label in every group."""
+    data = synthetic(nodes, avg_degree=8, num_features=6, num_groups=groups, group_fraction=0.5, seed=seed)
+    generator = torch.Generator().manual_seed(seed)
+    if classes > 2:
+        data.y = torch.randint(classes, (nodes,), generator=generator)
+        data.label_names = [f"label {i}" for i in range(classes)]
+        split = stratified_split(data.y, data.sens, seed=seed)
+        data.train_mask, data.val_mask, data.test_mask = split.train, split.val, split.test
+    data.x = torch.cat([data.x, data.sens[:, None].float()], 1)
+    data.feature_names, data.sens_column = [*data.feature_names, "group"], 6
+    return data
+
+
+def some_unknown(data: Data, share: float = 0.3) -> Data:
+    """Return the graph with the groups of some nodes unknown, outside validation."""
+    chosen = torch.rand(data.num_nodes, generator=torch.Generator().manual_seed(1)) < share
+    changed = copy.copy(data)
+    changed.sens = torch.where(chosen & ~data.val_mask, -1, data.sens)
+    return changed
+
+
+def make(kind: Kind, **settings: Any) -> NodeClassifier:
+    return kind(**QUICK.get(kind.name, {}), training=Training(**{"epochs": EPOCHS, **settings}))
+
+
+def is_constant(kind: Kind) -> bool:
+    return issubclass(kind, Constant)
+
+
+def fit_or_refuse(model: NodeClassifier, data: Data) -> bool:
+    """Return whether a method takes this graph; one that does not must say so before any epoch."""
+    epochs: list[EpochRecord] = []
+    try:
+        model.fit(data, callbacks=[epochs.append])
+    except ValueError as error:
+        assert not epochs
+        assert " must " in str(error)
+        return False
+    return True
+
+
+def check_probabilities(probabilities: Tensor, nodes: int, classes: int = 2) -> None:
+    assert probabilities.shape == (nodes, classes)
+    assert bool((probabilities >= 0).all())
+    torch.testing.assert_close(probabilities.sum(1), torch.ones(nodes))
+
+
+def changed(data: Data, **attributes: Any) -> Data:
+    """Return the graph with some attributes replaced, or removed if None."""
+    other = copy.copy(data)
+    for name, value in attributes.items():
+        if value is None:
+            del other[name]
+        else:
+            other[name] = value
+    return other
+
+
+class Interrupt:
+    """A callback that presses Ctrl-C after an epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __call__(self, record: EpochRecord) -> None:
+        if record.epoch == self.epoch:
+            raise KeyboardInterrupt
+
+
+class MethodBattery:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def data(cls) -> Data:
+        return small_graph()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, kind: Kind, data: Data) -> NodeClassifier:
+        return make(kind).fit(data)
+
+    @pytest.fixture
+    def model_file(self, fitted: NodeClassifier, tmp_path: Path) -> Path:
+        return fitted.save(tmp_path / "model.safetensors")
+
+    # Fitting and predicting
+
+    def test_fit_returns_the_classifier_and_leaves_data_and_random_state_alone(
+        self, kind: Kind, data: Data, fitted: NodeClassifier
+    ) -> None:
+        before, state = copy.deepcopy(data), torch.get_rng_state()
+        model = make(kind)
+        assert model.fit(data) is model
+        model.predict(data)
+        model.evaluate(data)
+        assert torch.equal(torch.get_rng_state(), state)
+        assert not torch.are_deterministic_algorithms_enabled()
+        assert data.keys() == before.keys()
+        for name, value in before.items():
+            assert torch.equal(data[name], value) if isinstance(value, Tensor) else data[name] == value
+        # The same seed gives the same result to the bit, whatever was drawn before.
+        assert model.history_ == fitted.history_
+        assert torch.equal(model.predict_proba(data), fitted.predict_proba(data))
+
+    def test_another_seed_gives_another_result(self, kind: Kind, data: Data, fitted: NodeClassifier) -> None:
+        other = make(kind, seed=1).fit(data)
+        assert torch.equal(other.predict_proba(data), fitted.predict_proba(data)) == is_constant(kind)
+
+    def test_predictions(self, data: Data, fitted: NodeClassifier) -> None:
+        probabilities, predictions = fitted.predict_proba(data), fitted.predict(data)
+        check_probabilities(probabilities, 150)
+        assert predictions.dtype == torch.long
+        assert torch.equal(predictions, (probabilities[:, 1] > 0.5).long())
+        assert torch.equal(fitted.predict_proba(data), probabilities)
+        assert not probabilities.requires_grad
+
+    def test_history_is_complete_and_the_best_epoch_is_selected(
+        self, data: Data, fitted: NodeClassifier
+    ) -> None:
+        history = fitted.history_
+        assert history.column("epoch") == list(range(EPOCHS))
+        for record in history:
+            assert list(record.metrics) == ["AUC", "F1", "ACC", "DP", "EO"]
+            assert list(record.discrepancy) == ["mmd2", "similarity", "bound"]
+            assert all(value is not None and math.isfinite(value) for value in record.flat().values())
+            auc, f1, acc, dp, eo = record.metrics.values()
+            assert record.selection == pytest.approx(auc + f1 + acc - dp - eo, abs=1e-5)
+            assert str(record).startswith(f"epoch {record.epoch}  ")
+        selections = [record.selection for record in history]
+        assert fitted.epoch_ == selections.index(max(selections))
+        measured = fitted.evaluate(data, "val").percent()
+        expected = {name: 100 * value for name, value in history[fitted.epoch_].metrics.items()}
+        assert measured == pytest.approx(expected, abs=1e-3)
+
+    def test_evaluates_every_split(self, data: Data, fitted: NodeClassifier) -> None:
+        for split in ("train", "val", "test"):
+            evaluation = fitted.evaluate(data, split)  # type: ignore[arg-type] # mypy widens the names to str
+            assert isinstance(evaluation, Evaluation)
+            assert evaluation.n == int(data[f"{split}_mask"].sum())
+
+    def test_labels_outside_training_and_validation_are_never_looked_at(
+        self, kind: Kind, data: Data, fitted: NodeClassifier
+    ) -> None:
+        hidden = torch.where(data.train_mask | data.val_mask, data.y, 1 - data.y)
+        for y in (hidden, torch.where(data.test_mask, -1, data.y)):
+            other = make(kind).fit(changed(data, y=y))
+            assert other.history_ == fitted.history_
+            assert torch.equal(other.predict_proba(data), fitted.predict_proba(data))
+
+    def test_threshold_is_chosen_on_validation(self, kind: Kind, data: Data, fitted: NodeClassifier) -> None:
+        chosen = make(kind, threshold="accuracy", select="last").fit(data)
+        assert chosen.epoch_ == EPOCHS - 1
+        scores = chosen.predict_proba(data)[data.val_mask, 1]
+        correct = data.y[data.val_mask] == 1
+        best = max(
+            float(((scores > cut) == correct).float().mean()) for cut in [*scores.tolist(), 0.0, 1.0, 0.5]
+        )
+        assert chosen.evaluate(data, "val").acc == pytest.approx(best)
+        assert chosen.threshold_ == chosen.history_[-1].threshold
+        assert torch.equal(
+            chosen.predict(data), (chosen.predict_proba(data)[:, 1] > chosen.threshold_).long()
+        )
+
+    # Graphs of all kinds
+
+    def test_predicts_on_another_graph(self, fitted: NodeClassifier) -> None:
+        other = small_graph(90, seed=3)
+        check_probabilities(fitted.predict_proba(other), 90)
+        assert fitted.evaluate(other).n == int(other.test_mask.sum())
+        bare = Data(x=other.x, edge_index=other.edge_index, sens=other.sens)
+        assert torch.equal(fitted.predict_proba(bare), fitted.predict_proba(other))
+
+    def test_some_groups_and_labels_are_unknown(self, kind: Kind, data: Data) -> None:
+        partly = some_unknown(data)
+        partly.y = torch.where(torch.arange(150) % 7 == 0, -1, data.y)
+        model = make(kind).fit(partly)
+        check_probabilities(model.predict_proba(partly), 150)
+        assert model.evaluate(partly).n == int((partly.test_mask & (partly.y >= 0)).sum())
+
+    def test_more_labels_and_more_groups_work_or_are_refused(self, kind: Kind) -> None:
+        labels = small_graph(240, classes=3)
+        model = make(kind)
+        if fit_or_refuse(model, labels):
+            check_probabilities(model.predict_proba(labels), 240, 3)
+            assert model.threshold_ is None
+            assert torch.equal(model.predict(labels), model.predict_proba(labels).argmax(1))
+            assert model.evaluate(labels).threshold is None
+        groups = small_graph(240, groups=3)
+        model = make(kind)
+        if fit_or_refuse(model, groups):
+            check_probabilities(model.predict_proba(groups), 240)
+            assert list(model.history_[0].discrepancy) == ["mmd2", "similarity"]
+            assert len(model.evaluate(groups).groups) == 3
+
+    def test_sensitive_attribute_outside_the_features_works_or_is_refused(
+        self, kind: Kind, data: Data
+    ) -> None:
+        without = changed(data, sens_column=None, x=data.x[:, :6], feature_names=data.feature_names[:6])
+        model = make(kind)
+        if fit_or_refuse(model, without):
+            check_probabilities(model.predict_proba(without), 150)
+
+    @pytest.mark.parametrize(
+        ("spoil", "message"),
+        [
+            (lambda d: changed(d, sens=None), r"'data' must have .* \(missing: sens\)"),
+            (lambda d: changed(d, x=d.x.clone().fill_(math.nan)), "'data.x' must be finite"),
+            (lambda d: changed(d, sens=torch.zeros_like(d.sens)), "at least two groups"),
+            (lambda d: changed(d, train_mask=d.train_mask & (d.y == 0)), "label must occur in the 'train'"),
+            (lambda d: changed(d, val_mask=d.val_mask & (d.sens == 1)), "group must occur in the 'val'"),
+            (lambda d: changed(d, y=d.y.float()), "'data.y' must be integer"),
+            (lambda _: HeteroData(), "must be a torch_geometric.data.Data .got HeteroData"),
+        ],
+    )
+    def test_unsuitable_data_is_refused_before_training(
+        self, kind: Kind, data: Data, spoil: Callable[[Data], Data], message: str
+    ) -> None:
+        epochs: list[EpochRecord] = []
+        with pytest.raises(DataError, match=message):
+            make(kind).fit(spoil(data), callbacks=[epochs.append])
+        assert not epochs
+
+    def test_other_features_are_refused(self, data: Data, fitted: NodeClassifier) -> None:
+        with pytest.raises(DataError, match="must have the 7 features of the fitted graph .got 6"):
+            fitted.predict(changed(data, x=data.x[:, :6], feature_names=None, sens_column=None))
+        swapped = [*data.feature_names[1::-1], *data.feature_names[2:]]
+        with pytest.raises(DataError, match="'data.feature_names' must be those of the fitted graph"):
+            fitted.predict(changed(data, feature_names=swapped))
+
+    # The estimator's conventions
+
+    def test_parameters(self, kind: Kind, data: Data) -> None:
+        model = make(kind)
+        copied = clone(model)
+        assert type(copied) is kind
+        assert copied.get_params() == model.get_params()
+        assert copied.set_params(training=Training(epochs=2)) is copied
+        assert copied.training.epochs == 2
+        assert repr(kind()) == f"{kind.__name__}()"
+        assert "training=Training(epochs=2)" in repr(copied)
+        with pytest.raises(ValueError, match="'wrong' is not a parameter"):
+            model.set_params(wrong=1)
+        for use in (model.predict, model.predict_proba, model.evaluate, model.save):
+            with pytest.raises(NotFittedError, match="must be fitted first"):
+                use(data)
+
+    # Files
+
+    def test_loaded_model_predicts_the_same_to_the_bit(
+        self, data: Data, fitted: NodeClassifier, model_file: Path, tmp_path: Path
+    ) -> None:
+        other = small_graph(90, seed=3)
+        state = torch.get_rng_state()
+        loaded = [load(model_file) for load in (type(fitted).load, NodeClassifier.load, load_model)]
+        assert torch.equal(torch.get_rng_state(), state)
+        for model in loaded:
+            assert type(model) is type(fitted)
+            assert model.get_params() == fitted.get_params()
+            assert (model.history_, model.epoch_) == (fitted.history_, fitted.epoch_)
+            assert model.threshold_ == fitted.threshold_
+            for graph in (data, other):
+                assert torch.equal(model.predict_proba(graph), fitted.predict_proba(graph))
+        again = loaded[0].save(tmp_path / "again.safetensors")
+        assert again.read_bytes() == model_file.read_bytes()
+
+    def test_files_that_are_not_this_model(self, kind: Kind, model_file: Path, tmp_path: Path) -> None:
+        content = model_file.read_bytes()
+        other = GCN if kind is not GCN else GMMD
+        with pytest.raises(ModelFileError, match=f"must hold a {other.__name__} model .got one of method"):
+            other.load(model_file)
+        bad = tmp_path / "bad.safetensors"
+        for damage in (
+            content[: len(content) // 2],
+            content[:-1],
+            content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
+            b"",
+            b"This is no model.\n" * 20,
+        ):
+            bad.write_bytes(damage)
+            with pytest.raises(ModelFileError, match=r"bad\.safetensors' (must be a fairpass model|is damaged)"):
+                load_model(bad)
+        save_file({"weight": torch.ones(2)}, bad)
+        with pytest.raises(ModelFileError, match="a foreign file"):
+            kind.load(bad)
+        with pytest.raises(ModelFileError, match="there is no such file"):
+            kind.load(tmp_path / "nowhere")
+
+    # Interruptions
+
+    def test_interrupted_fit_goes_on_to_the_same_result(
+        self, kind: Kind, data: Data, fitted: NodeClassifier, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "checkpoint.safetensors"
+        model = make(kind)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(data, callbacks=[Interrupt(2)], checkpoint=file)
+        with pytest.raises(NotFittedError):
+            model.predict(data)
+        with pytest.raises(ModelFileError, match="must be a checkpoint of this very fit"):
+            make(kind, seed=1).fit(data, checkpoint=file)
+        with pytest.raises(ModelFileError, match="must be a checkpoint of this very fit"):
+            make(kind).fit(changed(data, x=data.x + 1), checkpoint=file)
+        torch.rand(7)  # the random state of the process that goes on does not matter
+        rest = History()
+        model = make(kind).fit(data, callbacks=[rest.append], checkpoint=file)
+        assert rest == fitted.history_[3:]
+        assert model.history_ == fitted.history_
+        assert model.epoch_ == fitted.epoch_
+        assert torch.equal(model.predict_proba(data), fitted.predict_proba(data))
+        assert not list(tmp_path.iterdir())

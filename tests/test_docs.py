@@ -1,0 +1,107 @@
+"""The documentation is true: its code runs, its commands work, and what it names is there."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from fairpass.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# These take their time or need a network: that they are there is all that is checked here.
+ONLY_HELP = (["demo"], ["datasets", "fetch"])
+
+_FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_NAME = re.compile(r"`(fairpass(?:\.\w+)+)[`(]")
+_PATH = re.compile(r"`((?:src|tests|docs|scripts)/[\w./-]+)`")
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+class Block(NamedTuple):
+    """The code between two fences, and the line of the page where it starts."""
+
+    language: str
+    code: str
+    line: int
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for match in _FENCE.finditer(text):
+        indent, language, code = match.groups()
+        flush = "".join(line.removeprefix(indent) for line in code.splitlines(keepends=True))
+        yield Block(language, flush, text.count("\n", 0, match.start(3)))
+
+
+def prose(page: Path) -> str:
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def run_command(line: str) -> None:
+    program, *arguments = shlex.split(line, comments=True)
+    if program == "make":
+        targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(arguments) <= set(targets)
+    elif program == "fairpass":
+        quick = not any(arguments[: len(slow)] == slow for slow in ONLY_HELP)
+        result = CliRunner().invoke(app, arguments if quick else [*arguments, "--help"])
+        assert result.exit_code == 0, f"{line}: {result.output}"
+
+
+@pytest.fixture(scope="module")
+def graph_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("graphs")
+
+
+@every_page
+def test_code_runs(page: Path, tmp_path: Path, graph_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAIRPASS_CACHE", str(graph_cache))
+    namespace: dict[str, Any] = {"__name__": page.stem}
+    for language, code, line in blocks(page):
+        if language == "python":
+            # The empty lines in front make a traceback show the line of the page.
+            exec(compile("\n" * line + code, page, "exec"), namespace)
+        elif language == "console":
+            for shown in code.splitlines():
+                if shown.startswith("$ "):
+                    run_command(shown.removeprefix("$ "))
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = [target for target in _LINK.findall(prose(page)) if "://" not in target]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@every_page
+def test_what_is_named_exists(page: Path) -> None:
+    text = prose(page)
+    assert [path for path in _PATH.findall(text) if not (ROOT / path).exists()] == []
+    for name in _NAME.findall(text):
+        resolve(name)
+
+
+def resolve(name: str) -> Any:
+    """Return the module, class, function or method with this full name."""
+    found: Any = import_module("fairpass")
+    path = found.__name__
+    for part in name.split(".")[1:]:
+        path += f".{part}"
+        found = getattr(found, part) if hasattr(found, part) else import_module(path)
+    return found
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    listed = re.findall(r"[\w-]+\.md", navigation)
+    assert sorted(listed) == sorted(page.name for page in PAGES if page.parent.name == "docs")

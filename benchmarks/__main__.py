@@ -8,7 +8,7 @@ from rich.console import Console
 
 from benchmarks.result import Result
 
-NAMES = ("kernels", "dispatch")
+NAMES = ("kernels", "dispatch", "epochs", "quality")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -32,8 +32,8 @@ def side_by_side(
 ) -> dict[str, Timing]:
     """Call every competitor once in each round, so that what disturbs one disturbs all.
 
-    A first call of each is not counted, unless it alone takes longer than the `budget` (in seconds); a competitor
-    that has used up its budget sits out the remaining rounds.
+    A first call of each is not counted, unless it alone takes longer than the `budget` (in seconds); a
+    competitor that has used up its budget sits out the remaining rounds.
     """
     seconds: dict[str, list[float]] = {name: [] for name in competitors}
     for turn in range(rounds + 1):

@@ -111,8 +111,6 @@ def unit_layers(
     """
     if not alpha > 0:
         raise ValueError(f"'alpha' must be positive (got {alpha})")
-    if x.dim() != 2:
-        raise ValueError(f"'x' must have shape (N, d) (got {tuple(x.shape)})")
     x = x.double()
     discrepancy = Discrepancy(_two_groups(x, sens))
     mean = Adjacency.from_edge_index(edge_index, len(x), "mean", dtype=x.dtype)
@@ -151,13 +149,13 @@ def theorem_4_1(
         lipschitz: `L` with `|g(x) - g(y)|_1 <= L |x - y|_2` for the softmax `g`; by default the smallest,
             `1/sqrt(2)`.
     """
+    groups = _two_groups(x.double(), sens)
     if weight_matrix.shape != (x.shape[-1], 2):
         raise ValueError(
             f"'weight_matrix' must have shape ({x.shape[-1]}, 2) (got {tuple(weight_matrix.shape)})"
         )
     if not lipschitz > 0:
         raise ValueError(f"'lipschitz' must be positive (got {lipschitz})")
-    groups = _two_groups(x.double(), sens)
     return _bound_on_predictions(
         unit_layers(x, edge_index, groups, alpha), groups, weight_matrix.double(), lipschitz
     )
@@ -238,6 +236,8 @@ def _bound_on_representations(layers: tuple[Tensor, ...], groups: Groups, alpha:
 
 
 def _two_groups(x: Tensor, sens: Tensor | Groups) -> Groups:
+    if x.dim() < 2:
+        raise ValueError(f"features must have shape (N, d) (got {tuple(x.shape)})")
     groups = sens.to(x) if isinstance(sens, Groups) else Groups.of(sens, x.dtype)
     if len(groups.sizes) != 2:
         raise ValueError(f"'sens' must name exactly two groups (got {len(groups.sizes)})")

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import pytest
 import torch
+from tests.methods.battery import MethodBattery
 from torch import Tensor, nn
 
 from fairpass.methods import NodeClassifier, method, names, registry
 from fairpass.training import Program, Task, Training
-from tests.methods.battery import MethodBattery
 
 
 class TestEveryMethod(MethodBattery):

@@ -7,8 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from fairpass import __version__
-from fairpass.cli import output
-from fairpass.cli.audit import EXAMPLES, audit
+from fairpass.cli import audit, compare, demo, evaluate, methods, output, predict, train
 from fairpass.cli.datasets import app as datasets
 from fairpass.errors import FairpassError
 
@@ -54,8 +53,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=output.examples(
         {
+            "What is it about?": "fairpass demo",
             "Which benchmark graphs are there?": "fairpass datasets",
             "Where can bias come from in one of them?": "fairpass audit german",
+            "Train a fair classifier": "fairpass train german --out runs/german",
             "What can each command do?": "fairpass audit --help",
         }
     ),
@@ -83,5 +84,11 @@ def fairpass(
     output.prepare_streams()
 
 
+app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(datasets, name="datasets")
-app.command(epilog=EXAMPLES)(audit)
+app.command(epilog=audit.EXAMPLES)(audit.audit)
+app.command(epilog=methods.EXAMPLES)(methods.methods)
+app.command(epilog=train.EXAMPLES)(train.train)
+app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
+app.command(epilog=predict.EXAMPLES)(predict.predict)
+app.command(epilog=compare.EXAMPLES)(compare.compare)

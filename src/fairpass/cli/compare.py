@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairpass.cli import output
-from fairpass.cli.data_options import GraphOptions, title_of
+from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
 from fairpass.cli.progress import bar
-from fairpass.cli.results import show_comparison
+from fairpass.cli.results import show_comparison, title_of
 from fairpass.cli.training_options import TrainingOptions
 from fairpass.errors import DataError
 

@@ -1,9 +1,8 @@
 """`fairpass demo`: what fairness is to be had, and what it costs, in half a minute."""
 
 from fairpass.cli.compare import run_trials
-from fairpass.cli.data_options import title_of
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
-from fairpass.cli.results import show_comparison
+from fairpass.cli.results import show_comparison, title_of
 
 EXAMPLES = examples(
     {

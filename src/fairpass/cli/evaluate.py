@@ -4,16 +4,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from fairpass.cli.data_options import GraphOptions, title_of
+from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, working
-from fairpass.cli.results import show_evaluation
+from fairpass.cli.results import show_evaluation, title_of
 from fairpass.cli.stored_model import ModelPath, load_with_graph
 
 EXAMPLES = examples(
     {
         "The numbers that `fairpass train` showed": "fairpass evaluate runs/german/model.safetensors german",
-        "With confidence intervals": "fairpass evaluate runs/german/model.safetensors german --bootstrap 1000",
+        "On validation, with confidence intervals": (
+            "fairpass evaluate runs/german/model.safetensors german --on val --bootstrap 1000"
+        ),
         "On people whom the model has never seen": (
             "fairpass evaluate runs/people/model.safetensors --nodes others.csv --edges their_friends.csv"
         ),

@@ -23,9 +23,7 @@ class Bar:
         """Show how far it is."""
         if self._task is None:
             # Not before the first call: what was done in an earlier session must not count as speed.
-            self._task = self._progress.add_task(
-                label, total=self._total, completed=completed, state=state
-            )
+            self._task = self._progress.add_task(label, total=self._total, completed=completed, state=state)
         else:
             self._progress.update(self._task, completed=completed, description=label, state=state)
 

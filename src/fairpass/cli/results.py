@@ -29,11 +29,20 @@ _SPLITS = {"train": "training", "val": "validation", "test": "test"}
 _FAIRNESS = ("delta_dp", "delta_eo", "equalized_odds")
 
 
+def title_of(data: "Data") -> str:
+    """Return what a graph is called: a benchmark by its title, others by their tables."""
+    provenance = data.provenance
+    tables = [provenance[part]["source"] for part in ("nodes", "edges") if part in provenance]
+    return str(provenance.get("title") or " and ".join(tables))
+
+
 def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: str) -> None:
     """Print how a classifier does on one split of a graph."""
     nodes = f"{evaluation.n:,} {_SPLITS[split]} nodes"
     section(f"{title}, on {nodes}", _metrics(evaluation))
-    section("Groups, in percent", _groups(evaluation))
+    labels = {group.label for group in evaluation.groups}
+    what = f"Groups and {next(iter(labels))!r}" if len(labels) == 1 else "Groups"
+    section(f"{what}, in percent", _groups(evaluation, with_label=len(labels) > 1))
     notes = _notes(evaluation, *_most_frequent(data, split))
     section("What to know", rows(("-", Text(sentence)) for sentence in notes))
 
@@ -63,9 +72,9 @@ def _metrics(evaluation: "Evaluation") -> Table:
     return made
 
 
-def _groups(evaluation: "Evaluation") -> Table:
-    numbers = ("nodes", "of label", "predicted", "TPR", "FPR", "accuracy")
-    made = table("group", "label", *numbers, numbers=numbers)
+def _groups(evaluation: "Evaluation", *, with_label: bool) -> Table:
+    numbers = ("nodes", "true", "predicted", "TPR", "FPR", "accuracy")
+    made = table("group", *(["label"] if with_label else []), *numbers, numbers=numbers)
     for group in evaluation.groups:
         shares = (
             group.positives / group.count if group.count else math.nan,
@@ -74,23 +83,21 @@ def _groups(evaluation: "Evaluation") -> Table:
             group.false_positive_rate,
             group.accuracy,
         )
-        made.add_row(Text(group.group), Text(group.label), f"{group.count:,}", *map(_percent, shares))
+        names = [group.group, group.label] if with_label else [group.group]
+        made.add_row(*map(Text, names), f"{group.count:,}", *map(_percent, shares))
     return made
 
 
 def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
     if evaluation.near_constant:
-        yield "This classifier is near constant: almost every node gets one label, which is fair but of no use."
+        yield "It is near constant: almost every node gets one label, which is fair, but of no use."
     relation = "more" if evaluation.acc > share else "not more"
-    yield f"It is {relation} accurate than giving {label!r} to every node, which is right for {_percent(share)} %."
-    reasons = {
-        "delta_dp": "is predicted for",
-        "delta_eo": "is found, where it is true, for",
-    }
-    for metric, words in reasons.items():
-        if pair := evaluation.worst_pair.get(metric):
-            points = _percent(getattr(evaluation, metric))
-            yield f"{pair.label!r} {words} {pair.high!r} {points} points more often than for {pair.low!r}."
+    everybody = f"giving {label!r} to every node, which is right for {_percent(share)} %"
+    yield f"It is {relation} accurate than {everybody}."
+    for metric, happens in (("delta_dp", "is predicted"), ("delta_eo", "is found, where it is true,")):
+        pair, points = evaluation.worst_pair.get(metric), _percent(getattr(evaluation, metric))
+        if pair is not None:
+            yield f"{pair.label!r} {happens} {points} points more often for {pair.high!r} than for {pair.low!r}."
 
 
 def show_comparison(title: str, comparison: "Comparison") -> None:

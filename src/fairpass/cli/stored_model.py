@@ -25,7 +25,7 @@ def load_with_graph(path: Path, graph: GraphOptions) -> "tuple[NodeClassifier, D
         from fairpass.methods import load_model
 
         model = load_model(path)
-    return model, graph.load(**_known(model.provenance_ or {}, graph))
+    return model, graph.load(**_known(model._header["provenance"] or {}, graph))
 
 
 def _known(provenance: dict[str, Any], graph: GraphOptions) -> dict[str, Any]:
@@ -38,7 +38,9 @@ def _known(provenance: dict[str, Any], graph: GraphOptions) -> dict[str, Any]:
         return {}
     if _is_file(graph.nodes, provenance["nodes"]) and _is_file(graph.edges, provenance["edges"]):
         return options
-    same = {name: options[name] for name in ("label", "sensitive", "id", "source", "target") if name in options}
+    same = {
+        name: options[name] for name in ("label", "sensitive", "id", "source", "target") if name in options
+    }
     return {"encoding": provenance["encoding"], **same}
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairpass.cli import output
-from fairpass.cli.data_options import GraphOptions, title_of
+from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, warn, working
 from fairpass.cli.parameters import parse_parameters
 from fairpass.cli.progress import bar, in_short
-from fairpass.cli.results import show_evaluation
+from fairpass.cli.results import show_evaluation, title_of
 from fairpass.cli.training_options import TrainingOptions
 from fairpass.files import write_text
 
@@ -35,7 +35,6 @@ EXAMPLES = examples(
             "fairpass train --nodes people.csv --edges friends.csv --id name --label hired --sensitive sex "
             "--out runs/people"
         ),
-        "How does the model do on validation?": "fairpass evaluate runs/german/model.safetensors german --on val",
     }
 )
 
@@ -106,8 +105,7 @@ def train(
         return
     show_evaluation(f"{method} on {title_of(data)}", evaluation, data, split)
     print_line("")
-    how = "epoch" if chosen.select == "last" else "epoch, chosen by validation:"
-    print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; {how} {model.epoch_:,}.")
+    print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
     if out is not None:
         print_line(f"{MODEL}, {EVALUATION} and {HISTORY} are in {out}.")
 
@@ -135,7 +133,9 @@ def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
 def _measured_split(data: "Data") -> "SplitName":
     if bool((data.test_mask & (data.y >= 0)).any()):
         return "test"
-    warn("there are no test nodes: the validation nodes, by which the epoch is chosen, flatter the classifier")
+    warn(
+        "there are no test nodes: the validation nodes, by which the epoch is chosen, flatter the classifier"
+    )
     return "val"
 
 

@@ -94,14 +94,20 @@ class Comparison:
         return replace(self, runs=(*kept, run))
 
     def join(self, earlier: "Comparison") -> "Comparison":
-        """Return this comparison with the methods and runs of an earlier one of the same graph and settings."""
+        """Return this comparison with all that an earlier one of the same graph and settings has."""
         if earlier.graph != self.graph:
-            raise DataError("the earlier comparison must be of this very graph, split and features (it is not)")
+            raise DataError(
+                "the earlier comparison must be of this very graph, split and features (it is not)"
+            )
         if earlier.version != self.version:
-            raise DataError(f"the earlier comparison must be of version {self.version} (got {earlier.version})")
+            raise DataError(
+                f"the earlier comparison must be of version {self.version} (got {earlier.version})"
+            )
         for name in earlier.methods.keys() & self.methods.keys():
             if earlier.methods[name] != self.methods[name]:
-                raise DataError(f"the earlier comparison must have {name!r} with the same settings (it has not)")
+                raise DataError(
+                    f"the earlier comparison must have {name!r} with the same settings (it has not)"
+                )
         return replace(self, methods={**earlier.methods, **self.methods}, runs=(*earlier.runs, *self.runs))
 
     @cached_property
@@ -123,7 +129,9 @@ class Comparison:
         for row in self.rows:
             if row.method == method:
                 return row
-        raise ValueError(f"'method' must be one of {', '.join(self.methods)}, and have been run (got {method!r})")
+        raise ValueError(
+            f"'method' must be one of {', '.join(self.methods)}, and have been run (got {method!r})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, with the rows for whoever wants no more than these."""

@@ -52,7 +52,7 @@ class GMMD(NodeClassifier):
         *,
         K: int = 2,
         lambda_s: float = 1.0,
-        weight: float = 10.0,
+        weight: float = 100.0,
         lambda_f: float | None = None,
         lambda_f_scaling: str = "none",
         alpha: float = 0.3,
@@ -77,6 +77,11 @@ class GMMD(NodeClassifier):
         check_choice(("none", "product"), lambda_f_scaling=lambda_f_scaling)
         with torch.device("meta"):  # a wrong parameter is an error here, not at fit; nothing is drawn
             self._propagation(2, (1, 1))
+
+    @classmethod
+    def default_training(cls) -> Training:
+        """Return the settings we recommend: few labels want a strong weight decay."""
+        return Training(epochs=200, weight_decay=0.01)
 
     @classmethod
     def paper(

@@ -1,4 +1,4 @@
-"""Methods trained on one graph, each with several seeds: a record for every run, whatever becomes of the others."""
+"""Methods trained on one graph with several seeds: a record of every run, whatever becomes of the others."""
 
 import multiprocessing
 import pickle
@@ -82,7 +82,9 @@ def run_all(
     # What is wrong with the graph shows with the simplest method, before any work is done.
     Constant().fit(data).evaluate(data)
     jobs = min(jobs, len(todo))
-    return (run(trial, data, callbacks) for trial in todo) if jobs <= 1 else _run_in_processes(todo, data, jobs)
+    return (
+        (run(trial, data, callbacks) for trial in todo) if jobs <= 1 else _run_in_processes(todo, data, jobs)
+    )
 
 
 def run(trial: Trial, data: Data, callbacks: Sequence[Callback] = ()) -> Run:

@@ -83,7 +83,7 @@ class GMMDPropagation(nn.Module):
         lambda_f: float | None = None,
         alpha: float = 0.3,
         *,
-        weight: float = 10.0,
+        weight: float = 100.0,
         backbone: Backbone = "gcn",
         step: Step = "stable",
         bandwidth: Bandwidth = "adaptive",
@@ -127,11 +127,15 @@ class GMMDPropagation(nn.Module):
         if self.attention is not None:
             self.attention.reset_parameters()
 
-    def prepare(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32) -> Adjacency | Structure:
+    def prepare(
+        self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32
+    ) -> Adjacency | Structure:
         """Return the graph in the form the layer multiplies with, to be built once and passed to `forward`."""
         if self.backbone == "gat":
             return Structure(edge_index, num_nodes)
-        return Adjacency.from_edge_index(edge_index, num_nodes, self.backbone, epsilon=self.epsilon, dtype=dtype)
+        return Adjacency.from_edge_index(
+            edge_index, num_nodes, self.backbone, epsilon=self.epsilon, dtype=dtype
+        )
 
     def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups) -> Tensor:
         """Return `F^(K)`."""
@@ -163,7 +167,12 @@ class GMMDPropagation(nn.Module):
         return torch.cat(parts).sort().values
 
     def _layer(
-        self, F: Tensor, x_in: Tensor, graph: Adjacency | Structure, discrepancy: Discrepancy, drawn: Tensor | None
+        self,
+        F: Tensor,
+        x_in: Tensor,
+        graph: Adjacency | Structure,
+        discrepancy: Discrepancy,
+        drawn: Tensor | None,
     ) -> Tensor:
         gamma = 1 / (1 + self.lambda_s)
         smoothed = self._smooth(F, graph)
@@ -203,7 +212,9 @@ class GMMDPropagation(nn.Module):
         """Return `h_s(F)`, given the product of the operator with `F`."""
         return (self.lambda_s * F * (F - smoothed) + (F - x_in).square()).sum((-2, -1)) / 2
 
-    def objective(self, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor, alpha: float, lambda_f: float) -> Tensor:
+    def objective(
+        self, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor, alpha: float, lambda_f: float
+    ) -> Tensor:
         """Return `h(F)` of the paper's Eq. (fair-GSD), for a fixed kernel and a symmetric operator."""
         groups = Groups.of(sens, F.dtype)
         term = Discrepancy(groups, simplified=self.simplified, kernel=self.kernel)
@@ -216,7 +227,9 @@ class GMMDPropagation(nn.Module):
             spread = 2 * (F - F.mean(-2, keepdim=True)).detach().square().sum(-1).mean(-1)
             alpha = alpha / spread.clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
         if self.lambda_f is None:
-            lambda_f = self.weight / discrepancy.curvature(alpha[..., None, None]).amax((-2, -1), keepdim=True)
+            lambda_f = self.weight / discrepancy.curvature(alpha[..., None, None]).amax(
+                (-2, -1), keepdim=True
+            )
         else:
             lambda_f = alpha.new_full((*alpha.shape, 1, 1), self.lambda_f)
         return FairnessTerm(discrepancy, alpha, lambda_f, drawn)
@@ -224,7 +237,9 @@ class GMMDPropagation(nn.Module):
     def _smooth(self, F: Tensor, graph: Adjacency | Structure) -> Tensor:
         if self.attention is not None:
             if not isinstance(graph, Structure):
-                raise ValueError("'graph' must be an edge_index or a Structure for backbone 'gat' (got an Adjacency)")
+                raise ValueError(
+                    "'graph' must be an edge_index or a Structure for backbone 'gat' (got an Adjacency)"
+                )
             out: Tensor = self.attention(F, graph)
             return out
         if not isinstance(graph, Adjacency):

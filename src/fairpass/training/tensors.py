@@ -15,7 +15,6 @@ from torch import Tensor
 from fairpass.errors import ModelFileError
 from fairpass.files import atomic_path
 
-
 # All that is said about the tensors is one entry: of several, safetensors writes one or the other first.
 _ENTRY = "fairpass"
 

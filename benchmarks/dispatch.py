@@ -1,0 +1,132 @@
+"""The cost model that chooses a backend: its constants as measured here, and what its choices cost."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+from torch import Tensor
+
+from benchmarks.kernels import cloud, signed_strengths
+from benchmarks.result import Cell, Result, Table
+from benchmarks.timing import side_by_side
+from fairpass.kernels import cost, gauss_sum
+from fairpass.kernels.dispatch import FEW_PAIRS, Backend, choose
+from fairpass.kernels.pairwise import GAUSSIAN, pairwise_sum
+from fairpass.kernels.spectral import fit_box, reach
+from fairpass.kernels.split import Cut, Piece, cut, split_sum
+
+EPS = 1e-7
+REACH = float(reach(torch.ones(1), EPS, 2))
+
+
+def run(quick: bool) -> Result:
+    return Result("dispatch", [_constants(quick), _choices(quick)])
+
+
+def _least(call: Callable[[], object], quick: bool) -> float:
+    """Return the nanoseconds of the fastest of several calls."""
+    return 1e9 * side_by_side({"it": call}, rounds=5 if quick else 15)["it"].least
+
+
+def _constants(quick: bool) -> Table:
+    measured = {**_pairs(quick), **_modes(quick), **_pieces(quick)}
+    rows: list[dict[str, Cell]] = [
+        {
+            "constant": name,
+            "measured ns": value,
+            "assumed ns": getattr(cost, name),
+            "measured / assumed": value / getattr(cost, name),
+        }
+        for name, value in measured.items()
+    ]
+    return Table("Constants of the cost model", rows)
+
+
+def _pairs(quick: bool) -> dict[str, float]:
+    n, columns = 2000, (1, 4, 16)
+    x, alpha = cloud(n, 8.0)[None], torch.ones(1)
+    each = [
+        _least(lambda w=w: pairwise_sum(GAUSSIAN, x, x, w, alpha), quick) / n**2  # type: ignore[misc] # bound now
+        for w in (signed_strengths(n, q)[None] for q in columns)
+    ]
+    slope, start = np.polyfit(columns, each, 1)
+    return {"PAIR": float(start), "PAIR_COLUMN": float(slope)}
+
+
+def _modes(quick: bool) -> dict[str, float]:
+    """Fit the time of many spectral sums, each weighed by its own size, so that small ones count as well."""
+    cases = itertools.product((300, 3000, 10_000), (1.0, 8.0, 25.0), (1, 4))
+    terms, times = [], []
+    for n, span, q in cases:
+        x, w = cloud(n, span), signed_strengths(n, q)
+        y = x.clone()
+        sizes = fit_box((x.mT[None].double(),), torch.ones(1), EPS).sizes
+        terms.append([2 * n * q * math.prod(sizes), 2 * n * sum(sizes), 1.0])
+        times.append(
+            _least(lambda x=x, y=y, w=w: gauss_sum(x, y, w, 1.0, backend="spectral"), quick)  # type: ignore[misc]
+        )
+    relative = np.asarray(terms) / np.asarray(times)[:, None]
+    fitted, _ = nnls(relative, np.ones(len(times)))
+    return dict(zip(("MODE_COLUMN", "FEATURE", "SPECTRAL_CALL"), map(float, fitted), strict=True))
+
+
+def _pieces(quick: bool) -> dict[str, float]:
+    """Take pieces just too large to be taken by pairs without a look at their extent."""
+    n, count = math.isqrt(FEW_PAIRS) + 1, 20
+    few, many = cloud(n, 8.0)[None], cloud(100_000, 8.0)[None]
+    index, w, alpha = torch.arange(n), signed_strengths(n)[None], torch.ones(1)
+    pieces = [Cut([Piece(index, index)] * count, 0.0)]
+
+    def solve(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor) -> Tensor:
+        choose(t, s, w.shape[-1], alpha, "auto", EPS, may_split=False)
+        return pairwise_sum(GAUSSIAN, t, s, w, alpha)
+
+    def look(points: Tensor) -> float:
+        local = points[0].mT.double()
+        return _least(lambda: cut(local, local, 3, REACH, EPS), quick)
+
+    by_piece = _least(lambda: split_sum(few, few, w, alpha, pieces, solve), quick) / count
+    by_pairs = _least(lambda: pairwise_sum(GAUSSIAN, few, few, w, alpha), quick)
+    # Two pieces are three looks at the points: at the whole and at each of them.
+    return {"PIECE": by_piece - by_pairs + 1.5 * look(few), "CUT": (look(many) - look(few)) / len(many[0])}
+
+
+def _choices(quick: bool) -> Table:
+    sizes = (1000, 5000) if quick else (1000, 5000, 20_000)
+    widths = (0.5,) if quick else (0.5, 2.0, 8.0, 20.0, 60.0, 200.0, 2000.0)
+    columns = (1,) if quick else (1, 6)
+    rows = [
+        _choice(n, d, width, q) for n, d, width, q in itertools.product(sizes, (1, 2, 3), widths, columns)
+    ]
+    rows.sort(key=lambda row: -float(row["against the best"] or 0))
+    return Table("What 'auto' takes against the best backend, worst first (alpha 1, forward)", rows[:20])
+
+
+def _choice(n: int, d: int, width: float, q: int) -> dict[str, Cell]:
+    x, w = cloud(n, width * REACH, d), signed_strengths(n, q)
+    sizes = fit_box((x.mT[None].double(),), torch.ones(1), EPS).sizes
+
+    def competitor(backend: Backend) -> Callable[[], object]:
+        return lambda: gauss_sum(x, x, w, 1.0, backend=backend)
+
+    names: list[Backend] = ["auto", "split", "tiled"]
+    if cost.spectral_cost(2 * n, q, sizes) < 5e9:
+        names.append("spectral")
+    taken = side_by_side({name: competitor(name) for name in names}, rounds=3, budget=2.0)
+    milliseconds = {
+        name: 1e3 * taken[name].least if name in taken else None for name in ("tiled", "spectral", "split")
+    }
+    best = min(value for value in milliseconds.values() if value is not None)
+    return {
+        "nodes": n,
+        "dimension": d,
+        "width / reach": width,
+        "columns": q,
+        "chosen": choose(x[None], x[None], q, torch.ones(1), "auto", EPS).backend,
+        "auto ms": 1e3 * taken["auto"].least,
+        **{f"{name} ms": value for name, value in milliseconds.items()},
+        "against the best": 1e3 * taken["auto"].least / best,
+    }

@@ -1,0 +1,248 @@
+r"""EDITS' debiasing of a graph, without a dense adjacency.
+
+The critic is linear, so all it needs of `[X~, A~X~, A~^2 X~]` are the differences of the groups' means. With
+:math:`q` = 1/N_0 on group 0, -1/N_1 on group 1 and 0 elsewhere, and critic weights :math:`w_0, w_1, w_2`,
+
+.. math::
+    W = q^\top \tilde X w_0 + q^\top \tilde A \tilde X w_1 + q^\top \tilde A^2 \tilde X w_2, \qquad
+    \frac{\partial W}{\partial \tilde A} = q\,(\tilde X w_1 + \tilde A \tilde X w_2)^\top
+    + (\tilde A^\top q)(\tilde X w_2)^\top:
+
+a few products of `A~` with vectors give `W`, and its gradient has rank two. So any entry of the gradient costs
+two multiplications, and the pairs of nodes it would join first are found from norms (`strongest_pairs`); only
+those and the edges that exist are stored.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from torch import Tensor
+from torch.optim import RMSprop
+from torch_geometric.utils import remove_self_loops, to_undirected
+
+from fairpass.nn import Structure
+
+# The authors' constants, which their code does not vary.
+_RATE, _LATE_RATE, _LATE = 0.003, 0.001, 400
+_MOMENTUM = 0.9
+_SPARSITY_OF_SCALES, _SPARSITY_OF_EDGES = 5e-6, 5e-4
+_CRITIC_STEPS, _CRITIC_BOUND = 8, 0.02
+
+# The gradient changes slowly, so the pairs worth storing are looked for only now and then.
+_RENEWED_EVERY = 10
+# Pairs looked at in one search; a search that needs more is content with the best of these.
+_MOST_PAIRS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Debiasing:
+    """How to debias.
+
+    Attributes:
+        alpha: weight of staying close to the features, when the column scales are learnt.
+        beta: weight of the Wasserstein distance there.
+        gamma: weight of the Wasserstein distance when the edges are learnt, against staying close to them.
+        tau: an edge changes if its weight changed by more than this share of the largest change.
+        epochs: number of rounds.
+        candidates: at most this many new edges, as a share of the graph's edges.
+    """
+
+    alpha: float
+    beta: float
+    gamma: float
+    tau: float
+    epochs: int
+    candidates: float
+
+
+@dataclass(frozen=True)
+class Debiased:
+    """The result of `debias`.
+
+    Attributes:
+        edge_index: the edges, both directions, sorted, no self-loops.
+        scales: of the columns, in [0, 1].
+        wasserstein: the critic's distance between the groups at every epoch.
+    """
+
+    edge_index: Tensor
+    scales: Tensor
+    wasserstein: Tensor
+
+
+def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: Debiasing) -> Debiased:
+    """Learn column scales and edges under which a critic finds the groups closer together.
+
+    Args:
+        x: features `(N, d)`.
+        edge_index: `(2, E)`, taken as undirected.
+        contrast: `q`, `(N,)`.
+        settings: how.
+    """
+    graph = WeightedGraph(edge_index, len(x))
+    norms = x.norm(dim=0)
+    columns = x / norms.clamp(min=torch.finfo(x.dtype).tiny)
+    length = (norms > 0).to(x)  # of the normalised columns
+    scales = torch.ones_like(norms).requires_grad_()
+    critic = torch.empty((3, x.shape[1]), dtype=x.dtype, device=x.device)
+    critic.uniform_(-_CRITIC_BOUND, _CRITIC_BOUND).requires_grad_()
+    optimizers = [RMSprop([part], lr=_RATE, eps=1e-4, foreach=False) for part in (critic, scales)]
+    distances = []
+    for epoch in range(settings.epochs):
+        rate = _RATE if epoch <= _LATE else _LATE_RATE
+        for optimizer in optimizers:
+            optimizer.param_groups[0]["lr"] = rate
+        once = graph @ contrast
+        gaps = torch.stack([contrast, once, graph @ once]) @ columns
+        for _ in range(_CRITIC_STEPS):
+            _step(optimizers[0], -(critic * gaps * scales.detach()).sum())
+            critic.data.clamp_(-_CRITIC_BOUND, _CRITIC_BOUND)
+        weights = critic.detach()
+        distances.append(float((weights * gaps * scales.detach()).sum()))
+        moved = ((scales - 1) * length).norm()
+        _step(optimizers[1], settings.alpha * moved + settings.beta * (weights * gaps * scales).sum())
+        scales.data.copy_(_shrunk(scales.detach(), rate * _SPARSITY_OF_SCALES).clamp(0, 1))
+        near, far = (columns @ (scales.detach() * weight) for weight in weights[1:])
+        gradient = LowRank(torch.stack([contrast, once], 1), torch.stack([near + graph @ far, far], 1))
+        if epoch % _RENEWED_EVERY == 0:
+            graph.renew(gradient, settings.candidates)
+        graph.descend(gradient, settings.gamma, rate)
+    return Debiased(graph.binary(settings.tau), scales.detach(), torch.tensor(distances))
+
+
+def _step(optimizer: RMSprop, loss: Tensor) -> None:
+    optimizer.zero_grad()
+    torch.autograd.backward(loss)
+    optimizer.step()
+
+
+def _shrunk(values: Tensor, by: float) -> Tensor:
+    """Return the soft threshold."""
+    return torch.nn.functional.softshrink(values, by)
+
+
+class LowRank:
+    """The matrix `left right'`, of which only some entries are ever computed.
+
+    Args:
+        left: `(N, r)`.
+        right: `(N, r)`.
+    """
+
+    def __init__(self, left: Tensor, right: Tensor) -> None:
+        self.left, self.right = left, right
+
+    def entries(self, row: Tensor, col: Tensor) -> Tensor:
+        """Return some entries."""
+        return (self.left[row] * self.right[col]).sum(-1)
+
+    def halves(self) -> tuple[Tensor, Tensor]:
+        """Return `P, Q` with `P Q'` the symmetric part and equal norms of their rows, as small as can be had."""
+        ratio = self.right.abs().amax(0) / self.left.abs().amax(0)
+        balance = torch.where((ratio > 0) & torch.isfinite(ratio), ratio, 1).sqrt()
+        left, right = self.left * balance / sqrt(2), self.right / balance / sqrt(2)
+        return torch.cat([left, right], 1), torch.cat([right, left], 1)
+
+
+class WeightedGraph:
+    """A symmetric adjacency with self-loops, of weights in [0, 1] that are learnt.
+
+    Stored are the graph's own edges, at first of weight 1, and candidates for new ones, at first of weight 0;
+    both directions of each, as their gradients differ.
+    """
+
+    def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
+        self.edges: Tensor = to_undirected(remove_self_loops(edge_index)[0], num_nodes=num_nodes)
+        self.structure = Structure(self.edges, num_nodes)
+        self.weights = torch.ones(self.structure.row.shape, device=edge_index.device)
+        self.original = self.weights.clone()
+        self.velocity = torch.zeros_like(self.weights)
+
+    def __matmul__(self, vector: Tensor) -> Tensor:
+        """Return the product with a vector `(N,)`."""
+        return (self.structure.matrix(self.weights) @ vector[:, None])[:, 0]
+
+    def renew(self, gradient: LowRank, share: float) -> None:
+        """Make candidates of the pairs of nodes whose weight the gradient would raise most."""
+        nodes = self.structure.num_nodes
+        count = round(share * self.edges.shape[1] / 2)
+        pairs = strongest_pairs(LowRank(-gradient.left, gradient.right), count, self.edges)
+        renewed = Structure(torch.cat([self.edges, pairs, pairs.flip(0)], 1), nodes)
+        stored, wanted = (s.row * nodes + s.col for s in (self.structure, renewed))
+        place = torch.searchsorted(stored, wanted).clamp(max=len(stored) - 1)
+        known = stored[place] == wanted
+        # What is not stored yet has weight 0; what is no longer stored has lost its reason to have more.
+        carried = (torch.where(known, old[place], 0.0) for old in (self.weights, self.original, self.velocity))
+        self.weights, self.original, self.velocity = carried
+        self.structure = renewed
+
+    def descend(self, gradient: LowRank, gamma: float, rate: float) -> None:
+        """Take one step of proximal gradient descent with momentum on the distance to the edges + gamma W."""
+        slope = gamma * gradient.entries(self.structure.row, self.structure.col)
+        slope += 2 * (self.weights - self.original)
+        self.velocity = _MOMENTUM * self.velocity + slope
+        moved = _shrunk(self.weights - rate * self.velocity, rate * _SPARSITY_OF_EDGES).clamp(0, 1)
+        self.weights = (moved + moved[self.structure.order]) / 2
+
+    def binary(self, tau: float) -> Tensor:
+        """Return the edges after the larger changes are made for good, and the others undone."""
+        row, col = self.structure.row, self.structure.col
+        change, existing = self.weights - self.original, self.original > 0
+        added = ~existing & (change > tau * change.max())
+        removed = existing & (change < tau * change.min())
+        kept = (added | existing & ~removed) & (row != col)
+        return torch.stack([row, col])[:, kept]
+
+
+def strongest_pairs(matrix: LowRank, count: int, edges: Tensor) -> Tensor:
+    """Return the pairs `(2, count)` of different nodes with the largest mean of the two entries, edges excluded.
+
+    An entry is at most the product of two norms: with the nodes sorted by norm, it is enough to look at pairs
+    whose product of norms reaches the entries that were found.
+    """
+    ahead, behind = matrix.halves()
+    nodes = len(ahead)
+    norms, order = ahead.norm(dim=1).sort(descending=True)
+    taken = edges[0] * nodes + edges[1]
+    everything = nodes * (nodes - 1) // 2
+    looked_at = 4 * count
+    while True:
+        bound = _product_of_rank(norms, looked_at) if looked_at < everything else 0.0
+        first, second = _pairs_above(norms, bound)
+        first, second = order[first], order[second]
+        fresh = ~torch.isin(first * nodes + second, taken, assume_unique=True)
+        first, second = first[fresh], second[fresh]
+        found = (ahead[first] * behind[second]).sum(-1)
+        best = found.topk(min(count, len(found)))
+        complete = len(best.values) == count and (count == 0 or float(best.values[-1]) >= bound)
+        if complete or looked_at >= min(everything, _MOST_PAIRS):
+            return torch.stack([first, second])[:, best.indices]
+        looked_at *= 4
+
+
+def _partners(norms: Tensor, bound: float) -> Tensor:
+    """Return with how many nodes after it each node has a product of norms of at least `bound`."""
+    least = bound / norms.clamp(min=torch.finfo(norms.dtype).tiny)
+    reach = torch.searchsorted(-norms, -least, right=True)
+    return (reach - torch.arange(1, len(norms) + 1, device=norms.device)).clamp(min=0)
+
+
+def _product_of_rank(norms: Tensor, count: int) -> float:
+    """Return a bound that about `count` products of two norms reach, at least `count` if it is not 0."""
+    low, high = 0.0, float(norms[0] * norms[1])
+    for _ in range(40):
+        middle = (low + high) / 2
+        if int(_partners(norms, middle).sum()) >= count:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _pairs_above(norms: Tensor, bound: float) -> tuple[Tensor, Tensor]:
+    """Return all pairs of positions whose product of norms is at least `bound`."""
+    partners = _partners(norms, bound)
+    first = torch.arange(len(norms), device=norms.device).repeat_interleave(partners)
+    start = (partners.cumsum(0) - partners)[first]
+    return first, torch.arange(len(first), device=norms.device) - start + first + 1

@@ -1,0 +1,148 @@
+r"""FairVGNN's encoders: one layer of a backbone with a linear head on top, under many feature masks at once.
+
+A mask scales columns and `A` mixes rows, so :math:`A (X \odot m) W = (A X \odot m) W`: `A X` is made once for
+a graph. Then nothing but affine maps stand between `A X` and a head :math:`v`, not even batch normalisation,
+whose mean and variance follow from those of `A X`. So the logits under `K` masks are one product of `A X`
+with `K` vectors, :math:`(A X)(m_k \odot W v) + b^\top v`. Only attention needs a pass for each mask.
+"""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from fairpass.nn import Attention, Structure
+from fairpass.nn.attention import weighted_product
+from fairpass.nn.convolution import Backbone
+from fairpass.training import Task
+
+
+class MaskedEncoder(nn.Module):
+    """What the three encoders share: the weights of the features, which are clamped.
+
+    Args:
+        num_features: number of features `d`.
+        hidden: width.
+    """
+
+    def __init__(self, num_features: int, hidden: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(num_features, hidden, bias=False)
+        self.bias = nn.Parameter(torch.zeros(hidden))
+
+    @abstractmethod
+    def view(self, task: Task, nodes: Tensor | None) -> Any:
+        """Return all that `forward` needs to know of a graph for the logits of these nodes (None: all)."""
+
+    @abstractmethod
+    def forward(self, view: Any, masks: Tensor, head: nn.Linear) -> Tensor:
+        """Return the head's logits of the view's nodes under masks `(K, d)`, `(K, n)`."""
+
+    @torch.no_grad()
+    def clamp(self, bound: Tensor) -> None:
+        """Clamp the weights of feature `i` to `+- bound[i]`."""
+        self.linear.weight.clamp_(-bound, bound)
+
+
+class MaskedGCN(MaskedEncoder):
+    r""":math:`\tilde A (X \odot m) W + b`."""
+
+    def view(self, task: Task, nodes: Tensor | None) -> Tensor:
+        """Return the nodes' rows of `A X`."""
+        propagated = task.adjacency("gcn") @ task.x
+        return propagated if nodes is None else propagated[nodes]
+
+    def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
+        """Return the logits, `(K, n)`."""
+        directions = masks * (head.weight @ self.linear.weight)
+        out: Tensor = directions @ view.T + head(self.bias)
+        return out
+
+
+class Moments(NamedTuple):
+    """The nodes' rows of `A X`, and its mean and covariance over all nodes."""
+
+    rows: Tensor
+    mean: Tensor
+    covariance: Tensor
+
+
+class MaskedGIN(MaskedEncoder):
+    r""":math:`\mathrm{BN}\big((A + I)(X \odot m) W\big)`, each mask normalised by itself."""
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, num_features: int, hidden: int, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
+        super().__init__(num_features, hidden)
+        self.scale = nn.Parameter(torch.ones(hidden))
+        self.momentum, self.epsilon = momentum, epsilon
+        self.register_buffer("mean", torch.zeros(hidden))
+        self.register_buffer("variance", torch.ones(hidden))
+
+    def view(self, task: Task, nodes: Tensor | None) -> Moments:
+        """Return the nodes' rows of `A X` and its moments."""
+        propagated = task.adjacency("gin") @ task.x
+        mean = propagated.mean(0)
+        centred = propagated - mean
+        rows = propagated if nodes is None else propagated[nodes]
+        return Moments(rows, mean, centred.T @ centred / len(centred))
+
+    def forward(self, view: Moments, masks: Tensor, head: nn.Linear) -> Tensor:
+        """Return the logits, `(K, n)`."""
+        masked = masks[:, None, :] * self.linear.weight  # (K, hidden, d)
+        mean, variance = self._statistics(masked, view)
+        scale = self.scale * (variance + self.epsilon).rsqrt()
+        directions = ((scale * head.weight)[:, :, None] * masked).sum(1)
+        out: Tensor = directions @ view.rows.T + head(self.bias - scale * mean)
+        return out
+
+    def _statistics(self, masked: Tensor, view: Moments) -> tuple[Tensor, Tensor]:
+        """Return every hidden unit's mean and variance over the nodes, `(K, hidden)` or `(1, hidden)`."""
+        if not self.training:
+            return self.mean[None], self.variance[None]
+        mean, variance = masked @ view.mean, (masked @ view.covariance * masked).sum(-1)
+        self.mean.lerp_(mean.detach().mean(0), self.momentum)
+        self.variance.lerp_(variance.detach().mean(0), self.momentum)
+        return mean, variance
+
+
+class Neighbourhoods(NamedTuple):
+    """Features, and who attends to whom as far as it matters to these nodes."""
+
+    x: Tensor
+    structure: Structure
+    nodes: Tensor | None
+
+
+class MaskedGAT(MaskedEncoder):
+    r""":math:`A^{att} (X \odot m) W + b`, one head, attention from :math:`(X \odot m) W`."""
+
+    def __init__(self, num_features: int, hidden: int) -> None:
+        super().__init__(num_features, hidden)
+        self.attention = Attention(hidden)
+
+    def view(self, task: Task, nodes: Tensor | None) -> Neighbourhoods:
+        """Return the features and the edges into the nodes."""
+        if nodes is None:
+            return Neighbourhoods(task.x, task.structure, None)
+        wanted = torch.zeros(task.num_nodes, dtype=torch.bool, device=task.device)
+        wanted[nodes] = True
+        inwards = task.edge_index[:, wanted[task.edge_index[1]]]
+        return Neighbourhoods(task.x, Structure(inwards, task.num_nodes), nodes)
+
+    def forward(self, view: Neighbourhoods, masks: Tensor, head: nn.Linear) -> Tensor:
+        """Return the logits, `(K, n)`."""
+        out: Tensor = torch.stack([self._under(mask, view, head) for mask in masks]) + head(self.bias)
+        return out
+
+    def _under(self, mask: Tensor, view: Neighbourhoods, head: nn.Linear) -> Tensor:
+        hidden = self.linear(view.x * mask)
+        weights = self.attention.weights(hidden, view.structure)
+        # The head comes before the sum over neighbours: one column to add up instead of `hidden`.
+        out = weighted_product(weights, hidden @ head.weight.T, view.structure)[:, 0]
+        return out if view.nodes is None else out[view.nodes]
+
+
+ENCODERS: dict[Backbone, type[MaskedEncoder]] = {"gcn": MaskedGCN, "gin": MaskedGIN, "gat": MaskedGAT}

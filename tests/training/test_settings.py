@@ -1,0 +1,56 @@
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from fairpass.training import Training
+from fairpass.training.settings import is_available
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, r"'epochs' must be a whole number of at least 1 \(got 0"),
+        ({"epochs": 2.5}, r"'epochs' must be a whole number of at least 1 \(got 2.5"),
+        ({"epochs": True}, r"'epochs' must be a whole number of at least 1 \(got True"),
+        ({"epochs": None}, r"'epochs' must be a whole number of at least 1 \(got None"),
+        ({"seed": -1}, r"'seed' must be a whole number of at least 0 \(got -1"),
+        ({"patience": 0}, r"'patience' must be a whole number of at least 1 \(got 0"),
+        ({"learning_rate": 0.0}, r"'learning_rate' must be positive and finite \(got 0.0"),
+        ({"learning_rate": float("nan")}, r"'learning_rate' must be positive and finite \(got nan"),
+        ({"learning_rate": float("inf")}, r"'learning_rate' must be positive and finite \(got inf"),
+        ({"weight_decay": -1e-3}, r"'weight_decay' must be at least 0 and finite \(got -0.001"),
+        ({"threshold": "best"}, r"'threshold' must be a number or one of .* \(got 'best'"),
+        ({"threshold": 1.5}, r"'threshold' must be between 0 and 1 \(got 1.5"),
+        ({"threshold": float("nan")}, r"'threshold' must be between 0 and 1 \(got nan"),
+        ({"select": "first"}, r"'select' must be 'validation' or 'last' \(got 'first'"),
+        ({"device": "abacus"}, r"'device' must name a device of PyTorch, .* \(got 'abacus'"),
+        ({"device": 3}, r"'device' must name a device of PyTorch, .* \(got 3"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Training(**settings)
+    with pytest.raises(ValueError, match=message):
+        Training().but(**settings)
+
+
+def test_changes_and_plain_data() -> None:
+    training = Training(epochs=7, patience=None)
+    other = training.but(seed=3, threshold="f1")
+    assert (other.epochs, other.seed, other.threshold) == (7, 3, "f1")
+    assert training.seed == 0
+    assert Training(**other.to_dict()) == other
+    assert hash(other) == hash(Training(**other.to_dict()))
+    assert Training(epochs=cast(int, np.int64(7))) == training
+
+
+def test_repr_says_what_differs() -> None:
+    assert repr(Training()) == "Training()"
+    assert repr(Training(epochs=7, select="last")) == "Training(epochs=7, select='last')"
+    assert eval(repr(Training(patience=3))) == Training(patience=3)
+
+
+def test_available_devices() -> None:
+    assert is_available("cpu")
+    assert not is_available("cuda:99")

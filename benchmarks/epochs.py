@@ -61,7 +61,8 @@ def epoch(model: nn.Module, data: Data) -> Callable[[], None]:
 
     def call() -> None:
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(data)[nodes], data.y[nodes]).backward()
+        loss: Tensor = nn.functional.cross_entropy(model(data)[nodes], data.y[nodes])
+        loss.backward()  # type: ignore[no-untyped-call] # torch's own
         optimizer.step()
 
     return call
@@ -114,7 +115,7 @@ class DenseSample(nn.Module):
         u = torch.cat(
             [torch.full((len(nodes),), sign / len(nodes)) for nodes, sign in zip(drawn, (1, -1), strict=True)]
         )
-        F = x_in
+        F: Tensor = x_in
         for _ in range(2):
             smoothed = 0.5 * (self.graph @ F) + 0.5 * x_in
             taking_part = F[chosen]

@@ -2,6 +2,8 @@
 
 import statistics
 
+from torch_geometric.data import Data
+
 from benchmarks.result import Cell, Result, Table
 from fairpass.datasets import is_available, load
 from fairpass.methods import GMMD, GMMDS
@@ -19,8 +21,8 @@ def run(quick: bool) -> Result:
     return Result("quality", tables)
 
 
-def _summary(fits: list[GMMD], data: object) -> dict[str, Cell]:
-    numbers = [fit.evaluate(data).percent() for fit in fits]  # type: ignore[arg-type] # a PyG Data
+def _summary(fits: list[GMMD], data: Data) -> dict[str, Cell]:
+    numbers = [fit.evaluate(data).percent() for fit in fits]
     out: dict[str, Cell] = {}
     for metric in METRICS:
         values = [row[metric] for row in numbers]

@@ -113,7 +113,7 @@ def unit_layers(
         raise ValueError(f"'alpha' must be positive (got {alpha})")
     x = x.double()
     discrepancy = Discrepancy(_two_groups(x, sens))
-    mean = Adjacency.from_edge_index(edge_index, len(x), "mean", dtype=x.dtype)
+    mean = Adjacency.from_edge_index(edge_index, x.shape[-2], "mean", dtype=x.dtype)
 
     def layer(F: Tensor) -> Tensor:
         return x + mean @ F - discrepancy.gradient(F, alpha)[0] / (4 * alpha)

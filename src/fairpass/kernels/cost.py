@@ -1,19 +1,19 @@
 """What a Gaussian sum costs by each way of computing it: a model of the time, not a rule by size alone.
 
 With a fixed alpha and unscaled points the spectral box can need thousands of modes, so `N M` pairs are
-weighed against `N m^d` modes. Only the ratios matter; `python -m benchmarks kernels` measures the constants.
+weighed against `N m^d` modes. Only the ratios matter; `python -m benchmarks dispatch` measures them.
 """
 
 import math
 
 # Nanoseconds for one pair of points, and more for each column of the strengths.
-PAIR, PAIR_COLUMN = 4.0, 0.25
+PAIR, PAIR_COLUMN = 2.5, 0.05
 # Nanoseconds for one mode of one point and column, and for computing one feature of one point.
-MODE_COLUMN, FEATURE = 0.05, 4.0
+MODE_COLUMN, FEATURE = 0.03, 4.0
 # Nanoseconds for what any spectral sum, and any piece of a sum cut to pieces, costs besides.
-SPECTRAL_CALL, PIECE = 3e5, 5e5
+SPECTRAL_CALL, PIECE = 7e5, 5e5
 # Nanoseconds for deciding, for one point, on which side of a cut it is and whose reach it is in.
-CUT = 20.0
+CUT = 40.0
 
 
 def pairwise_cost(pairs: float, q: int) -> float:

@@ -150,15 +150,15 @@ class _Slope(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         points, w, alpha = ctx.saved_tensors
         if not torch.is_grad_enabled():
-            needed = ctx.needs_input_grad[1]
-            by = spectral_slope_vjp(ctx.expansion, w, ctx.moments, grad, by_strength=needed)
+            by_strength = ctx.needs_input_grad[1]
+            by = spectral_slope_vjp(ctx.expansion, w, ctx.moments, grad, by_strength=by_strength)
             return *by, None, None, None
         # create_graph=True
         plan = Plan("spectral", (ctx.expansion, ctx.expansion))
         slopes, _ = _slopes(points, points, w, alpha, plan, ctx.eps)
         wanted = [x for x, needed in zip((points, w), ctx.needs_input_grad, strict=False) if needed]
-        by = iter(torch.autograd.grad(slopes, wanted, grad, create_graph=True))
-        return *(next(by) if needed else None for needed in ctx.needs_input_grad[:2]), None, None, None
+        found = iter(torch.autograd.grad(slopes, wanted, grad, create_graph=True))
+        return *(next(found) if needed else None for needed in ctx.needs_input_grad[:2]), None, None, None
 
 
 def _slopes(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, plan: Plan, eps: float) -> tuple[Tensor, Tensor]:

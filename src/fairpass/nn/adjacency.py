@@ -101,7 +101,7 @@ class Adjacency:
             return _product(x, self.matrix, self.transpose)
         flat = x.flatten(0, -3).permute(1, 0, 2).flatten(1)
         out = _product(flat, self.matrix, self.transpose)
-        return out.unflatten(1, (-1, x.shape[-1])).permute(1, 0, 2).reshape(x.shape)
+        return torch.unflatten(out, 1, (-1, x.shape[-1])).permute(1, 0, 2).reshape(x.shape)
 
     def __repr__(self) -> str:
         kind = "symmetric" if self.is_symmetric else "directed"
@@ -153,5 +153,5 @@ class _Product(torch.autograd.Function):
         return matrix @ x
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override] # torch's own
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return _product(grad, ctx.transpose, ctx.matrix), None, None

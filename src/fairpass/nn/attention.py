@@ -58,7 +58,7 @@ class _WeightedProduct(torch.autograd.Function):
         return structure.matrix(values) @ x
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override] # torch's own
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         values, x = ctx.saved_tensors
         structure = ctx.structure
         by_value = (grad[structure.row] * x[structure.col]).sum(-1)

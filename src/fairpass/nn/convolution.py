@@ -4,6 +4,7 @@ They multiply by the fixed operators of `adjacency.py` and `attention.py` instea
 edges; on the Bail graph one epoch of a two-layer GCN then takes a tenth of the time.
 """
 
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -110,7 +111,7 @@ class GNN(nn.Module):
 
     def __init__(self, backbone: Backbone, widths: tuple[int, ...], dropout: float = 0.5) -> None:
         super().__init__()
-        pairs = zip(widths, widths[1:], strict=False)
+        pairs = pairwise(widths)
         self.convolutions = nn.ModuleList(convolution(backbone, a, b) for a, b in pairs)
         self.backbone, self.dropout = backbone, dropout
 

@@ -1,5 +1,7 @@
 """The multi-layer perceptron in front of the message passing."""
 
+from itertools import pairwise
+
 from torch import Tensor, nn
 
 
@@ -26,7 +28,7 @@ class MLP(nn.Module):
         if num_layers < 1:
             raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.dropout = dropout
 
     def reset_parameters(self) -> None:

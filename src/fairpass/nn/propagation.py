@@ -51,8 +51,8 @@ class GMMDPropagation(nn.Module):
         lambda_f: weight of fairness, :math:`\lambda_f`. By default it follows from `weight`.
         weight: the same without units, :math:`16\lambda_f\alpha/\min_a N_a`; it means the same on every graph.
         alpha: parameter of the kernel :math:`k(x, y) = \exp(-\alpha\|x-y\|^2)`.
-        backbone: the smoothing operator: `"gcn"` :math:`\tilde A`, `"gin"` :math:`A + (1+\epsilon) I`, or `"gat"`, learnt
-            attention over neighbours and self (which needs `channels`).
+        backbone: the smoothing operator: `"gcn"` :math:`\tilde A`, `"gin"` :math:`A + (1+\epsilon) I`, or
+            `"gat"`, learnt attention over neighbours and self (which needs `channels`).
         step: `"stable"` or `"paper"`.
         bandwidth: `"fixed"` uses `alpha` as it is, and the network can escape the discrepancy by scaling `F` up;
             `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean.

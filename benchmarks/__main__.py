@@ -14,9 +14,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="name", help=f"which to run, of: {', '.join(NAMES)} (default: all)"
-    )
+    parser.add_argument("names", nargs="*", metavar="name", help=f"which to run, of: {', '.join(NAMES)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases")
     parser.add_argument(
         "--out", type=Path, default=RESULTS, help="folder for the results, as JSON (default: %(default)s)"

@@ -15,7 +15,7 @@ from benchmarks.result import Cell, Result, Table
 from benchmarks.timing import side_by_side
 from fairpass.datasets import is_available, load, synthetic
 from fairpass.kernels import Groups
-from fairpass.nn import MLP, GMMDPropagation, GMMDSPropagation
+from fairpass.nn import MLP, Adjacency, GMMDPropagation, GMMDSPropagation
 
 # Nodes the paper draws from each group.
 SAMPLED = {"german": 100, "bail": 200, "credit": 6000}
@@ -82,9 +82,7 @@ def _against_gcn(quick: bool) -> Table:
             "smoothing only": MessagePassing(data, GMMDPropagation(fair_steps=0)),
             "GMMD, 1 fair step": MessagePassing(data, GMMDPropagation(fair_steps=1)),
             "GMMD-S, 1 fair step": MessagePassing(data, GMMDSPropagation(fair_steps=1)),
-            "GMMD, paper's step": MessagePassing(
-                data, GMMDPropagation(step="paper", bandwidth="fixed", lambda_f=1.0)
-            ),
+            "GMMD, paper's step": MessagePassing(data, GMMDPropagation(step="paper", bandwidth="fixed", lambda_f=1.0)),
             "GMMD, 4 fair steps": MessagePassing(data, GMMDPropagation(fair_steps=4)),
         }
         taken = side_by_side(
@@ -104,7 +102,7 @@ class DenseSample(nn.Module):
     def __init__(self, data: Data, size: int) -> None:
         super().__init__()
         self.mlp, self.size, self.sens = MLP(data.x.shape[1], 2), size, data.sens
-        self.graph = GMMDPropagation().prepare(data.edge_index, data.num_nodes)
+        self.graph = Adjacency.from_edge_index(data.edge_index, data.num_nodes)
 
     def forward(self, data: Data) -> Tensor:
         """Return the logits."""

@@ -31,9 +31,7 @@ def signed_strengths(n: int, q: int = 3) -> Tensor:
     return sign * torch.cat([torch.ones(n, 1), torch.randn((n, q - 1), generator=random)], 1)
 
 
-def forward_backward(
-    function: Callable[[Tensor, Tensor], Tensor], x: Tensor, w: Tensor
-) -> Callable[[], object]:
+def forward_backward(function: Callable[[Tensor, Tensor], Tensor], x: Tensor, w: Tensor) -> Callable[[], object]:
     """Return a call of the function and of its gradient by both arguments."""
     leaves = x.clone().requires_grad_(), w.clone().requires_grad_()
 

@@ -98,9 +98,7 @@ class RepresentationBound:
         return (3 - self.inverse_sizes * similarity) * self.C3 + self.C2
 
 
-def unit_layers(
-    x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def unit_layers(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return `F^(0)`, `F^(1)` and `F^(2)` under the theorems' assumptions, in double precision.
 
     Args:
@@ -151,14 +149,10 @@ def theorem_4_1(
     """
     groups = _two_groups(x.double(), sens)
     if weight_matrix.shape != (x.shape[-1], 2):
-        raise ValueError(
-            f"'weight_matrix' must have shape ({x.shape[-1]}, 2) (got {tuple(weight_matrix.shape)})"
-        )
+        raise ValueError(f"'weight_matrix' must have shape ({x.shape[-1]}, 2) (got {tuple(weight_matrix.shape)})")
     if not lipschitz > 0:
         raise ValueError(f"'lipschitz' must be positive (got {lipschitz})")
-    return _bound_on_predictions(
-        unit_layers(x, edge_index, groups, alpha), groups, weight_matrix.double(), lipschitz
-    )
+    return _bound_on_predictions(unit_layers(x, edge_index, groups, alpha), groups, weight_matrix.double(), lipschitz)
 
 
 @torch.no_grad()
@@ -196,11 +190,7 @@ def random_trials(trials: int, seed: int, *, isolated: bool = False) -> Iterator
         x, scale = _random_features(generator, sens)
         edge_index = _random_edges(generator, sens, isolated)
         alpha = _power_of_ten(generator, 3) / scale**2
-        W = (
-            torch.randn(x.shape[1], 2, generator=generator, dtype=x.dtype)
-            * _power_of_ten(generator, 2)
-            / scale
-        )
+        W = torch.randn(x.shape[1], 2, generator=generator, dtype=x.dtype) * _power_of_ten(generator, 2) / scale
         groups = Groups.of(sens, x.dtype)
         layers = unit_layers(x, edge_index, groups, alpha)
         problem = (x, edge_index, sens, alpha, W)

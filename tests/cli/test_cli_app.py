@@ -49,9 +49,7 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--help"], ["audit", "--help"], ["datasets", "--help"], ["--version"]]
-)
+@pytest.mark.parametrize("arguments", [["--help"], ["audit", "--help"], ["datasets", "--help"], ["--version"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     code = f"sys.argv = ['fairpass', *{arguments}]; from fairpass.cli import main; main()"
     loaded = modules_after(code)

@@ -202,6 +202,4 @@ def test_defaults_for_what_was_not_said(own_tables: Tables) -> None:
     graph = GraphOptions(**own_tables, id="name").load(encoding=known, label="hired", sensitive="sex")
     assert graph.provenance["encoding"] == known
     assert torch.equal(graph.test_mask, torch.ones(40, dtype=torch.bool))
-    assert (
-        GraphOptions("german", scale="none").load(scale="standard").provenance["options"]["scale"] == "none"
-    )
+    assert GraphOptions("german", scale="none").load(scale="standard").provenance["options"]["scale"] == "none"

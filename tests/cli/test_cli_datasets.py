@@ -67,10 +67,7 @@ def test_fetch_of_a_table_that_is_here(run: Run, run_json: RunJson) -> None:
     about = run_json("datasets", "fetch", "bail", "--json")
     assert about["status"] == "available"
     assert Path(about["path"]).is_file()
-    assert (
-        run("datasets", "fetch", "bail").stdout
-        == f"bail is in {about['path']}, and is the published table.\n"
-    )
+    assert run("datasets", "fetch", "bail").stdout == f"bail is in {about['path']}, and is the published table.\n"
 
 
 def test_fetch_refuses_another_table(run: Run, data_dir: Path) -> None:

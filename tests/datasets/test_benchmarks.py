@@ -79,9 +79,7 @@ def graph_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def load_or_skip(name: str, **options: Any) -> Data:
     if not registry.is_available(name):
-        pytest.skip(
-            f"the {name} table is not here: set FAIRPASS_DATA or run `fairpass datasets fetch {name}`"
-        )
+        pytest.skip(f"the {name} table is not here: set FAIRPASS_DATA or run `fairpass datasets fetch {name}`")
     return load(name, **options)
 
 
@@ -113,9 +111,7 @@ def test_the_graph(graph: Data, figures: dict[str, Any]) -> None:
     row, col = graph.edge_index
     degree = row.bincount(minlength=graph.num_nodes)
     assert graph.edge_index.shape == (2, 2 * figures["edges"])
-    assert (graph.y[row] == graph.y[col]).double().mean().item() == pytest.approx(
-        figures["label_homophily"], abs=5e-4
-    )
+    assert (graph.y[row] == graph.y[col]).double().mean().item() == pytest.approx(figures["label_homophily"], abs=5e-4)
     assert (graph.sens[row] == graph.sens[col]).double().mean().item() == pytest.approx(
         figures["sensitive_homophily"], abs=5e-4
     )

@@ -116,9 +116,7 @@ def derived_credit_row(**values: float) -> "pd.Series[int]":
 
 
 def test_credit_amounts_are_rounded_to_tens_of_dollars_and_never_negative() -> None:
-    row = derived_credit_row(
-        BILL_AMT1=-5000, BILL_AMT2=3275 + 163, BILL_AMT3=32.75, PAY_AMT1=3275 + 164, PAY_AMT2=9
-    )
+    row = derived_credit_row(BILL_AMT1=-5000, BILL_AMT2=3275 + 163, BILL_AMT3=32.75, PAY_AMT1=3275 + 164, PAY_AMT2=9)
     assert row["MostRecentBillAmount"] == 0
     assert row["MaxBillAmountOverLast6Months"] == 100
     assert row["MostRecentPaymentAmount"] == row["MaxPaymentAmountOverLast6Months"] == 110
@@ -126,9 +124,7 @@ def test_credit_amounts_are_rounded_to_tens_of_dollars_and_never_negative() -> N
 
 def test_credit_spending_and_balance_are_counted_on_the_rounded_amounts() -> None:
     # The limit is 1,000 dollars: bills of exactly 200 and 800 are neither low nor high.
-    bills = {
-        f"BILL_AMT{month}": 32.75 * dollars for month, dollars in enumerate((190, 200, 800, 810, 990, 0), 1)
-    }
+    bills = {f"BILL_AMT{month}": 32.75 * dollars for month, dollars in enumerate((190, 200, 800, 810, 990, 0), 1)}
     row = derived_credit_row(**bills, PAY_AMT1=32.75 * 200, PAY_AMT2=32.75 * 200)
     assert row["MonthsWithLowSpendingOverLast6Months"] == 2
     assert row["MonthsWithHighSpendingOverLast6Months"] == 2
@@ -146,9 +142,7 @@ def test_credit_spending_and_balance_are_counted_on_the_rounded_amounts() -> Non
     ],
 )
 def test_credit_overdue_payments(late: tuple[int, ...], runs: int, months: int) -> None:
-    row = derived_credit_row(
-        **{f"PAY_{month}": value for month, value in zip((0, 2, 3, 4, 5, 6), late, strict=True)}
-    )
+    row = derived_credit_row(**{f"PAY_{month}": value for month, value in zip((0, 2, 3, 4, 5, 6), late, strict=True)})
     assert row["TotalOverdueCounts"] == runs
     assert row["TotalMonthsOverdue"] == months
     assert row["HistoryOfOverduePayments"] == (runs > 0)

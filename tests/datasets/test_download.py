@@ -145,9 +145,7 @@ def test_nobody_answers(server: Server, tmp_path: Path) -> None:
         download.obtain(spec, tmp_path)
 
 
-def test_tries_again_after_longer_and_longer_pauses(
-    server: Server, tmp_path: Path, pauses: list[float]
-) -> None:
+def test_tries_again_after_longer_and_longer_pauses(server: Server, tmp_path: Path, pauses: list[float]) -> None:
     server.answers = [MISSING, TRUNCATED, Answer(body=TAMPERED), Answer()]
     assert download.obtain(server.spec, tmp_path) == TABLE
     assert server.requests == 4
@@ -159,9 +157,7 @@ def test_a_wrong_file_in_the_data_directory_is_neither_used_nor_replaced(
     server: Server, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "bail.csv").write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"bail\.csv' is not the published Bail .* \(expected SHA-256 .*remove it"
-    ):
+    with pytest.raises(DataError, match=r"bail\.csv' is not the published Bail .* \(expected SHA-256 .*remove it"):
         download.obtain(server.spec, tmp_path)
     assert (tmp_path / "bail.csv").read_bytes() == content
     assert server.requests == 0

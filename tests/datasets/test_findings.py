@@ -86,9 +86,7 @@ def test_values_are_the_statistics(fair: GraphStatistics) -> None:
 def test_always_sentences_with_numbers_worst_first(
     group_fraction: float, label_bias: float, num_groups: int, known: float, seed: int
 ) -> None:
-    data = synthetic(
-        300, group_fraction=group_fraction, label_bias=label_bias, num_groups=num_groups, seed=seed
-    )
+    data = synthetic(300, group_fraction=group_fraction, label_bias=label_bias, num_groups=num_groups, seed=seed)
     hidden = torch.rand(2, 300, generator=torch.Generator().manual_seed(seed)) > known
     data.y, data.sens = data.y.masked_fill(hidden[0], -1), data.sens.masked_fill(hidden[1], -1)
     statistics = describe(data)
@@ -170,9 +168,7 @@ def test_by_hand() -> None:
     assert "unknown_groups" not in found
 
 
-@pytest.mark.parametrize(
-    "change", [{"sens": torch.zeros(5, dtype=torch.long)}, {"sens": torch.full((5,), -1)}]
-)
+@pytest.mark.parametrize("change", [{"sens": torch.zeros(5, dtype=torch.long)}, {"sens": torch.full((5,), -1)}])
 def test_without_groups_to_compare(change: dict[str, Any]) -> None:
     data = star()
     data.sens = change["sens"]

@@ -47,9 +47,7 @@ def published_features(name: str) -> NDArray[np.float64]:
         ("bail", 0.6, 403_977, 311_870, 5_391),
     ],
 )
-def test_published_graphs(
-    name: str, threshold: float, directed: int, undirected: int, max_degree: int
-) -> None:
+def test_published_graphs(name: str, threshold: float, directed: int, undirected: int, max_degree: int) -> None:
     features = published_features(name)
     pairs = directed_pairs(features, threshold)
     edges = undirected_edges(pairs)

@@ -43,9 +43,7 @@ def test_label_balanced_split(labels: list[int], labels_for_training: int, seed:
 def test_label_balanced_masks_are_the_ids() -> None:
     y = torch.arange(40) % 2
     split = label_balanced_split(y, 10, seed=3)
-    for mask, ids in zip(
-        (split.train, split.val, split.test), label_balanced_ids(y, 10, seed=3), strict=True
-    ):
+    for mask, ids in zip((split.train, split.val, split.test), label_balanced_ids(y, 10, seed=3), strict=True):
         assert mask.nonzero().flatten().tolist() == sorted(ids)
 
 
@@ -65,9 +63,7 @@ def test_stratified_split_uses_every_labelled_node_once(graph: tuple[Tensor, Ten
 
 
 @given(labels_and_groups(), seeds)
-def test_stratified_split_gives_every_label_and_group_its_share(
-    graph: tuple[Tensor, Tensor], seed: int
-) -> None:
+def test_stratified_split_gives_every_label_and_group_its_share(graph: tuple[Tensor, Tensor], seed: int) -> None:
     y, sens = graph
     split = stratified_split(y, sens, seed=seed)
     for label, group in set(zip(y[y >= 0].tolist(), sens[y >= 0].tolist(), strict=True)):

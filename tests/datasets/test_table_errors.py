@@ -123,9 +123,7 @@ def test_two_features_of_one_name() -> None:
         build(nodes(**{"job=nurse": [1, 2] * 12}))
 
 
-@pytest.mark.parametrize(
-    "option", ["scale", "missing", "missing_sensitive", "on_constant", "unknown_category"]
-)
+@pytest.mark.parametrize("option", ["scale", "missing", "missing_sensitive", "on_constant", "unknown_category"])
 def test_unknown_policy(option: str) -> None:
     with pytest.raises(DataError, match=f"'{option}' must be one of '.*' .got 'whatever'"):
         build(**{option: "whatever"})
@@ -148,9 +146,7 @@ def test_missing_value(column: str, value: Any) -> None:
 @pytest.mark.parametrize("missing", ["error", "mean", "indicator"])
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 def test_infinity(missing: str, value: float) -> None:
-    with pytest.raises(
-        DataError, match=r"column 'age' must be finite .got 1 infinite values, first in row 4"
-    ):
+    with pytest.raises(DataError, match=r"column 'age' must be finite .got 1 infinite values, first in row 4"):
         build(changed("age", 4, value), missing=missing)
 
 
@@ -168,9 +164,7 @@ def test_number_too_large() -> None:
 
 
 def test_missing_sensitive_value() -> None:
-    with pytest.raises(
-        DataError, match=r"column 'sex' must have a value for each node .1 missing, first in row 4"
-    ):
+    with pytest.raises(DataError, match=r"column 'sex' must have a value for each node .1 missing, first in row 4"):
         build(changed("sex", 4, None))
 
 
@@ -284,24 +278,18 @@ def test_split_column_that_says_nothing() -> None:
 
 
 def test_duplicate_ids() -> None:
-    with pytest.raises(
-        DataError, match=r"ids in column 'name' of 'nodes' must be unique \(2 .*: 'p1', 'p3'\)"
-    ):
+    with pytest.raises(DataError, match=r"ids in column 'name' of 'nodes' must be unique \(2 .*: 'p1', 'p3'\)"):
         build(nodes(name=[f"p{i}" for i in range(SIZE - 3)] + ["p1", "p3", "p3"]))
 
 
 def test_missing_id() -> None:
-    with pytest.raises(
-        DataError, match=r"column 'name' of 'nodes' must have an id .* .1 missing, first in row 4"
-    ):
+    with pytest.raises(DataError, match=r"column 'name' of 'nodes' must have an id .* .1 missing, first in row 4"):
         build(changed("name", 4, None))
 
 
 def test_edge_to_unknown_id() -> None:
     strangers = [(f"q{i}", "p0") for i in range(7)]
-    message = (
-        r"column 'a' of 'edges' names nodes that do not exist \(7 ids, 8 edges\): 'q0', .*, 'q4', \.\.\.;"
-    )
+    message = r"column 'a' of 'edges' names nodes that do not exist \(7 ids, 8 edges\): 'q0', .*, 'q4', \.\.\.;"
     with pytest.raises(DataError, match=message):
         build(edge_table=edges(("p0", "p1"), *strangers, ("q0", "p1")))
     with pytest.raises(
@@ -323,9 +311,7 @@ def test_edge_to_unknown_row(pair: tuple[Any, Any]) -> None:
 
 @pytest.mark.parametrize(("pair", "column"), [((None, "p1"), "a"), (("p1", np.nan), "b")])
 def test_missing_edge_end(pair: tuple[Any, Any], column: str) -> None:
-    with pytest.raises(
-        DataError, match=f"column '{column}' of 'edges' must have an id .* .1 missing, first in row 1"
-    ):
+    with pytest.raises(DataError, match=f"column '{column}' of 'edges' must have an id .* .1 missing, first in row 1"):
         build(edge_table=edges(("p0", "p1"), pair))
 
 
@@ -370,9 +356,7 @@ def test_file_not_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["nodes.xlsx", "nodes", "nodes.csv.gz"])
 def test_unknown_ending(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(
-        DataError, match=r"'nodes' must be a file that ends in one of \.csv, \.tsv, \.parquet, \.pq"
-    ):
+    with pytest.raises(DataError, match=r"'nodes' must be a file that ends in one of \.csv, \.tsv, \.parquet, \.pq"):
         build(tmp_path / name)
 
 
@@ -443,9 +427,7 @@ def test_wrong_encoding_far_from_the_header(tmp_path: Path) -> None:
 
 def test_encoding_nobody_knows(tmp_path: Path) -> None:
     nodes().to_csv(tmp_path / "nodes.csv", index=False)
-    with pytest.raises(
-        DataError, match=r"'text_encoding' must be an encoding that Python knows .got 'utf-9'"
-    ):
+    with pytest.raises(DataError, match=r"'text_encoding' must be an encoding that Python knows .got 'utf-9'"):
         build(tmp_path / "nodes.csv", text_encoding="utf-9")
 
 
@@ -489,18 +471,14 @@ def encoded(**options: Any) -> dict[str, Any]:
 
 
 def test_unknown_category() -> None:
-    message = (
-        "column 'job' has values that the encoding does not know: 'pilot' .it knows 'clerk', 'nurse', 'smith'"
-    )
+    message = "column 'job' has values that the encoding does not know: 'pilot' .it knows 'clerk', 'nurse', 'smith'"
     with pytest.raises(DataError, match=message):
         build(changed("job", 4, "pilot"), encoding=encoded())
 
 
 @pytest.mark.parametrize("column", ["sex", "paid"])
 def test_unknown_label_or_group(column: str) -> None:
-    with pytest.raises(
-        DataError, match=f"column '{column}' has values that the encoding does not know: 'other'"
-    ):
+    with pytest.raises(DataError, match=f"column '{column}' has values that the encoding does not know: 'other'"):
         build(changed(column, 4, "other"), encoding=encoded(), unknown_category="zeros")
 
 
@@ -533,9 +511,7 @@ def test_encoding_with_other_roles(options: dict[str, str]) -> None:
         build(encoding=encoded(), **options)
 
 
-@pytest.mark.parametrize(
-    "broken", [{}, {"version": 1, "columns": [{}]}, {"version": 1, "columns": [], "more": 1}]
-)
+@pytest.mark.parametrize("broken", [{}, {"version": 1, "columns": [{}]}, {"version": 1, "columns": [], "more": 1}])
 def test_broken_encoding(broken: dict[str, Any]) -> None:
     with pytest.raises(DataError, match=r"'encoding' must be data.provenance"):
         build(encoding=broken)

@@ -53,9 +53,7 @@ def undirected(data: Data) -> set[tuple[int, int]]:
 def same_graph(one: Data, other: Data) -> bool:
     tensors = ["x", "edge_index", "y", "sens", "train_mask", "val_mask", "test_mask"]
     lists = ["feature_names", "label_names", "group_names", "node_ids"]
-    return all(torch.equal(one[key], other[key]) for key in tensors) and all(
-        one[key] == other[key] for key in lists
-    )
+    return all(torch.equal(one[key], other[key]) for key in tensors) and all(one[key] == other[key] for key in lists)
 
 
 def test_contract() -> None:
@@ -276,9 +274,7 @@ def test_row_numbers_as_ids() -> None:
 
 
 def test_self_loops_and_duplicates_are_merged_and_counted() -> None:
-    extra = pd.DataFrame(
-        [("p0", "p1"), ("p1", "p0"), ("p3", "p3"), ("p3", "p3"), ("p0", "p2")], columns=["a", "b"]
-    )
+    extra = pd.DataFrame([("p0", "p1"), ("p1", "p0"), ("p3", "p3"), ("p3", "p3"), ("p0", "p2")], columns=["a", "b"])
     data = build(edges=pd.concat([ring(), extra]))
     assert data.provenance["self_loops_removed"] == 2
     assert data.provenance["duplicate_edges_merged"] == 2
@@ -295,9 +291,7 @@ def test_no_edges(caplog: pytest.LogCaptureFixture) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    pairs=st.lists(
-        st.tuples(st.integers(0, PEOPLE - 1), st.integers(0, PEOPLE - 1)), min_size=1, max_size=60
-    ),
+    pairs=st.lists(st.tuples(st.integers(0, PEOPLE - 1), st.integers(0, PEOPLE - 1)), min_size=1, max_size=60),
     order=st.permutations(range(PEOPLE)),
 )
 def test_edges_are_a_simple_undirected_graph(pairs: list[tuple[int, int]], order: list[int]) -> None:
@@ -305,9 +299,7 @@ def test_edges_are_a_simple_undirected_graph(pairs: list[tuple[int, int]], order
     data = build(people().iloc[order], edges)
     expected = {frozenset(pair) for pair in pairs if len(set(pair)) == 2}
     names = data.node_ids
-    assert {
-        frozenset((int(names[i][1:]), int(names[j][1:]))) for i, j in data.edge_index.T.tolist()
-    } == expected
+    assert {frozenset((int(names[i][1:]), int(names[j][1:]))) for i, j in data.edge_index.T.tolist()} == expected
     assert data.edge_index.shape[1] == 2 * len(expected)
     assert data.edge_index.T.tolist() == sorted(data.edge_index.T.tolist())
     counts = data.provenance
@@ -320,9 +312,7 @@ def test_a_million_edges_in_seconds() -> None:
     nodes = pd.DataFrame({"name": [f"n{i}" for i in range(size)], "x": generator.normal(size=size)})
     nodes["sex"], nodes["paid"] = generator.integers(2, size=(2, size))
     ends = generator.integers(size, size=(1_000_000, 2))
-    edges = pd.DataFrame(
-        {"a": nodes["name"].to_numpy()[ends[:, 0]], "b": nodes["name"].to_numpy()[ends[:, 1]]}
-    )
+    edges = pd.DataFrame({"a": nodes["name"].to_numpy()[ends[:, 0]], "b": nodes["name"].to_numpy()[ends[:, 1]]})
     start = time.perf_counter()
     data = build(nodes, edges)
     assert time.perf_counter() - start < 10  # about one on an idle core
@@ -360,8 +350,7 @@ def test_split_by_column() -> None:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, tuple[Path, Path]]:
     paths = {
-        ending: (tmp_path / f"nodes.{ending}", tmp_path / f"edges.{ending}")
-        for ending in ("csv", "tsv", "parquet")
+        ending: (tmp_path / f"nodes.{ending}", tmp_path / f"edges.{ending}") for ending in ("csv", "tsv", "parquet")
     }
     for table, which in ((people(), 0), (ring(), 1)):
         table.to_csv(paths["csv"][which], index=False)
@@ -407,9 +396,7 @@ def test_row_numbers_in_a_file(tmp_path: Path) -> None:
     assert undirected(build(edges=tmp_path / "edges.csv", id=None, drop=["name"])) == {(0, 1), (2, 23)}
 
 
-@pytest.mark.parametrize(
-    ("encoding", "signature"), [("utf-8", b""), ("utf-8", b"\xef\xbb\xbf"), ("latin-1", b"")]
-)
+@pytest.mark.parametrize(("encoding", "signature"), [("utf-8", b""), ("utf-8", b"\xef\xbb\xbf"), ("latin-1", b"")])
 def test_text_encodings(tmp_path: Path, encoding: str, signature: bytes) -> None:
     table = people(job=["café", "bar"] * 12)
     path = tmp_path / "nodes.csv"

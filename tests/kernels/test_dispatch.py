@@ -148,9 +148,7 @@ class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's own
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         out = func(*args, **(kwargs or {}))
-        sizes = [
-            x.untyped_storage().nbytes() // x.element_size() for x in tree_leaves(out) if torch.is_tensor(x)
-        ]
+        sizes = [x.untyped_storage().nbytes() // x.element_size() for x in tree_leaves(out) if torch.is_tensor(x)]
         self.numbers = max([self.numbers, *sizes])
         return out
 

@@ -26,9 +26,7 @@ WIDEST = {1: 300.0, 2: 15.0, 3: 2.5}  # reaches, for the spectral backend
 
 def problem(seed: int, n: int = 40, d: int = 2, q: int = 3) -> tuple[Tensor, Tensor]:
     random = torch.Generator().manual_seed(seed)
-    points, strengths = (
-        torch.randn(shape, generator=random, dtype=torch.float64) for shape in ((n, d), (n, q))
-    )
+    points, strengths = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in ((n, d), (n, q)))
     return points, strengths
 
 
@@ -111,9 +109,7 @@ def test_gradients_over_a_wide_span(eager_cuts: Context, backend: Backend) -> No
     inputs = [x.requires_grad_(), w.requires_grad_()]
     with eager_cuts():
         assert gradcheck(lambda x, w: gauss_slope(x, w, 0.8, eps=1e-12, backend=backend)[0], inputs)
-        assert gradgradcheck(
-            lambda x, w: gauss_slope(x, w, 0.8, eps=1e-12, backend=backend)[0], inputs, fast_mode=True
-        )
+        assert gradgradcheck(lambda x, w: gauss_slope(x, w, 0.8, eps=1e-12, backend=backend)[0], inputs, fast_mode=True)
 
 
 @every_backend

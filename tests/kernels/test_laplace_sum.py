@@ -14,9 +14,7 @@ from fairpass.kernels import laplace_sum, pairwise, sums
 
 def problem(seed: int, n: int = 40, m: int = 30, d: int = 2, q: int = 3) -> tuple[Tensor, Tensor, Tensor]:
     random = torch.Generator().manual_seed(seed)
-    t, s, w = (
-        torch.randn(shape, generator=random, dtype=torch.float64) for shape in ((n, d), (m, d), (m, q))
-    )
+    t, s, w = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in ((n, d), (m, d), (m, q)))
     return t, s, w
 
 

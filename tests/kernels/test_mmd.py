@@ -20,9 +20,7 @@ variants = pytest.mark.parametrize("simplified", [False, True])
 kernels = pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 
 
-def problem(
-    seed: int, n: int = 30, *, groups: int = 2, d: int = 2, unknown: bool = False
-) -> tuple[Tensor, Tensor]:
+def problem(seed: int, n: int = 30, *, groups: int = 2, d: int = 2, unknown: bool = False) -> tuple[Tensor, Tensor]:
     """Return points of `n` nodes in float64 and their groups, each group with two nodes or more."""
     random = torch.Generator().manual_seed(seed)
     points = torch.randn((n, d), generator=random, dtype=torch.float64)
@@ -87,9 +85,7 @@ def test_the_papers_message_is_minus_the_gradient(simplified: bool, seed: int, a
 @kernels
 @variants
 @pytest.mark.parametrize("groups", [2, 3, 4])
-def test_value_and_gradient_are_sums_over_pairs_of_groups(
-    groups: int, simplified: bool, kernel: KernelName
-) -> None:
+def test_value_and_gradient_are_sums_over_pairs_of_groups(groups: int, simplified: bool, kernel: KernelName) -> None:
     points, sens = problem(groups, groups=groups, unknown=True)
     points.requires_grad_()
     discrepancy = Discrepancy(Groups.of(sens, torch.float64), simplified=simplified, kernel=kernel, eps=TIGHT)

@@ -8,100 +8,30 @@ import copy
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
 from sklearn.base import clone
+from tests.methods.ingredients import (
+    EPOCHS,
+    Interrupt,
+    Kind,
+    changed,
+    check_probabilities,
+    fit_or_refuse,
+    is_constant,
+    make,
+    small_graph,
+    some_unknown,
+)
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from fairpass.datasets import synthetic
-from fairpass.datasets.splits import stratified_split
 from fairpass.errors import DataError, ModelFileError, NotFittedError
-from fairpass.methods import GCN, GMMD, Constant, NodeClassifier, load_model
+from fairpass.methods import GCN, GMMD, NodeClassifier, load_model
 from fairpass.metrics import Evaluation
 from fairpass.training import EpochRecord, History, Training
-
-EPOCHS = 5
-
-# What makes a method's preparation short.
-QUICK: dict[str, dict[str, Any]] = {"fairgnn": {"estimator_epochs": 3}}
-
-Kind = type[NodeClassifier]
-
-
-def small_graph(nodes: int = 150, *, classes: int = 2, groups: int = 2, seed: int = 0) -> Data:
-    """Return a random graph, its sensitive attribute the last feature, with every label in every group."""
-    data = synthetic(nodes, avg_degree=8, num_features=6, num_groups=groups, group_fraction=0.5, seed=seed)
-    generator = torch.Generator().manual_seed(seed)
-    if classes > 2:
-        data.y = torch.randint(classes, (nodes,), generator=generator)
-        data.label_names = [f"label {i}" for i in range(classes)]
-        split = stratified_split(data.y, data.sens, seed=seed)
-        data.train_mask, data.val_mask, data.test_mask = split.train, split.val, split.test
-    data.x = torch.cat([data.x, data.sens[:, None].float()], 1)
-    data.feature_names, data.sens_column = [*data.feature_names, "group"], 6
-    return data
-
-
-def some_unknown(data: Data, share: float = 0.3) -> Data:
-    """Return the graph with the groups of some nodes unknown, outside validation."""
-    chosen = torch.rand(data.num_nodes, generator=torch.Generator().manual_seed(1)) < share
-    changed = copy.copy(data)
-    changed.sens = torch.where(chosen & ~data.val_mask, -1, data.sens)
-    return changed
-
-
-def make(kind: Kind, **settings: Any) -> NodeClassifier:
-    return kind(**QUICK.get(kind.name, {}), training=Training(**{"epochs": EPOCHS, **settings}))
-
-
-def is_constant(kind: Kind) -> bool:
-    return issubclass(kind, Constant)
-
-
-def fit_or_refuse(model: NodeClassifier, data: Data) -> bool:
-    """Return whether a method takes this graph; one that does not must say so before any epoch."""
-    epochs: list[EpochRecord] = []
-    refusal = None
-    try:
-        model.fit(data, callbacks=[epochs.append])
-    except ValueError as error:
-        refusal = str(error)
-    if refusal is not None:
-        assert not epochs
-        assert " must " in refusal
-    return refusal is None
-
-
-def check_probabilities(probabilities: Tensor, nodes: int, classes: int = 2) -> None:
-    assert probabilities.shape == (nodes, classes)
-    assert bool((probabilities >= 0).all())
-    torch.testing.assert_close(probabilities.sum(1), torch.ones(nodes))
-
-
-def changed(data: Data, **attributes: Any) -> Data:
-    """Return the graph with some attributes replaced, or removed if None."""
-    other = copy.copy(data)
-    for name, value in attributes.items():
-        if value is None:
-            del other[name]
-        else:
-            other[name] = value
-    return other
-
-
-class Interrupt:
-    """A callback that presses Ctrl-C after an epoch."""
-
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def __call__(self, record: EpochRecord) -> None:
-        if record.epoch == self.epoch:
-            raise KeyboardInterrupt
 
 
 class MethodBattery:
@@ -150,9 +80,7 @@ class MethodBattery:
         assert torch.equal(fitted.predict_proba(data), probabilities)
         assert not probabilities.requires_grad
 
-    def test_history_is_complete_and_the_best_epoch_is_selected(
-        self, data: Data, fitted: NodeClassifier
-    ) -> None:
+    def test_history_is_complete_and_the_best_epoch_is_selected(self, data: Data, fitted: NodeClassifier) -> None:
         history = fitted.history_
         assert history.column("epoch") == list(range(EPOCHS))
         for record in history:
@@ -188,9 +116,7 @@ class MethodBattery:
         assert chosen.epoch_ == EPOCHS - 1
         scores = chosen.predict_proba(data)[data.val_mask, 1]
         correct = data.y[data.val_mask] == 1
-        best = max(
-            float(((scores > cut) == correct).float().mean()) for cut in [*scores.tolist(), 0.0, 1.0, 0.5]
-        )
+        best = max(float(((scores > cut) == correct).float().mean()) for cut in [*scores.tolist(), 0.0, 1.0, 0.5])
         assert chosen.evaluate(data, "val").acc == pytest.approx(best)
         assert chosen.threshold_ is not None
         assert chosen.threshold_ == chosen.history_[-1].threshold
@@ -228,9 +154,7 @@ class MethodBattery:
             assert list(model.history_[0].discrepancy) == ["mmd2", "similarity"]
             assert len(model.evaluate(groups).groups) == 3
 
-    def test_sensitive_attribute_outside_the_features_works_or_is_refused(
-        self, kind: Kind, data: Data
-    ) -> None:
+    def test_sensitive_attribute_outside_the_features_works_or_is_refused(self, kind: Kind, data: Data) -> None:
         without = changed(data, sens_column=None, x=data.x[:, :6], feature_names=data.feature_names[:6])
         model = make(kind)
         if fit_or_refuse(model, without):
@@ -313,9 +237,7 @@ class MethodBattery:
             b"This is no model.\n" * 20,
         ):
             bad.write_bytes(damage)
-            with pytest.raises(
-                ModelFileError, match=r"bad\.safetensors' (must be a fairpass model|is damaged)"
-            ):
+            with pytest.raises(ModelFileError, match=r"bad\.safetensors' (must be a fairpass model|is damaged)"):
                 load_model(bad)
         save_file({"weight": torch.ones(2)}, bad)
         with pytest.raises(ModelFileError, match="a foreign file"):

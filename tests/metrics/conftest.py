@@ -9,9 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def make_problem() -> Callable[..., SimpleNamespace]:
-    def make(
-        seed: int, n: int = 60, *, classes: int = 2, groups: int = 2, unknown: bool = False
-    ) -> SimpleNamespace:
+    def make(seed: int, n: int = 60, *, classes: int = 2, groups: int = 2, unknown: bool = False) -> SimpleNamespace:
         random = np.random.default_rng(seed)
         y = random.integers(classes, size=n)
         sens = random.integers(-int(unknown), groups, size=n)

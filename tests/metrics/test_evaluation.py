@@ -79,9 +79,9 @@ def test_read_only_and_reversed_arrays(make_problem: Make) -> None:
     backwards = evaluate(p.y[::-1], p.scores[::-1], sens=p.sens[::-1], bootstrap=5)
     assert backwards.auc == expected.auc
     for objective in ("accuracy", "selection"):
-        assert best_threshold(
-            p.y[::-1], p.scores[::-1], sens=p.sens[::-1], objective=objective
-        ) == best_threshold(p.y, p.scores, sens=p.sens, objective=objective)
+        assert best_threshold(p.y[::-1], p.scores[::-1], sens=p.sens[::-1], objective=objective) == best_threshold(
+            p.y, p.scores, sens=p.sens, objective=objective
+        )
 
 
 def test_threshold_is_exclusive_and_kept(make_problem: Make) -> None:
@@ -95,12 +95,8 @@ def test_threshold_is_exclusive_and_kept(make_problem: Make) -> None:
 
 
 # Test nodes of the published splits: their size and their positives, and what the literature prints.
-@pytest.mark.parametrize(
-    ("n", "positives", "acc", "f_one"), [(250, 175, 70.00, 82.35), (7500, 5841, 77.88, 87.56)]
-)
-def test_constant_classifier_looks_good_and_is_flagged(
-    n: int, positives: int, acc: float, f_one: float
-) -> None:
+@pytest.mark.parametrize(("n", "positives", "acc", "f_one"), [(250, 175, 70.00, 82.35), (7500, 5841, 77.88, 87.56)])
+def test_constant_classifier_looks_good_and_is_flagged(n: int, positives: int, acc: float, f_one: float) -> None:
     y = (np.arange(n) < positives).astype(int)
     sens = np.arange(n) % 2
     e = evaluate(y, np.full(n, 0.9), sens=sens)
@@ -182,12 +178,8 @@ class TestUndefined:
 
     def test_nan_keeps_what_exists(self, make_problem: Make) -> None:
         p = make_problem(0)
-        with pytest.warns(
-            UndefinedMetricWarning, match="part of the evaluation is undefined: group '2' has no nodes"
-        ):
-            e = evaluate(
-                p.y, p.scores, sens=p.sens, group_names=["0", "1", "2"], undefined="nan", bootstrap=10
-            )
+        with pytest.warns(UndefinedMetricWarning, match="part of the evaluation is undefined: group '2' has no nodes"):
+            e = evaluate(p.y, p.scores, sens=p.sens, group_names=["0", "1", "2"], undefined="nan", bootstrap=10)
         assert math.isnan(e.delta_dp)
         assert math.isnan(e.selection)
         assert e.auc == auc(p.y, p.scores)

@@ -25,12 +25,8 @@ DIFFERENCES = [delta_dp, delta_eo, equalized_odds_difference]
 def test_agrees_with_fairlearn(make_problem: Make, seed: int, groups: int) -> None:
     p = make_problem(seed, groups=groups)
     theirs = {"sensitive_features": p.sens}
-    assert delta_dp(p.y, p.pred, sens=p.sens) == pytest.approx(
-        fl.demographic_parity_difference(p.y, p.pred, **theirs)
-    )
-    assert delta_eo(p.y, p.pred, sens=p.sens) == pytest.approx(
-        fl.equal_opportunity_difference(p.y, p.pred, **theirs)
-    )
+    assert delta_dp(p.y, p.pred, sens=p.sens) == pytest.approx(fl.demographic_parity_difference(p.y, p.pred, **theirs))
+    assert delta_eo(p.y, p.pred, sens=p.sens) == pytest.approx(fl.equal_opportunity_difference(p.y, p.pred, **theirs))
     assert equalized_odds_difference(p.y, p.pred, sens=p.sens) == pytest.approx(
         fl.equalized_odds_difference(p.y, p.pred, **theirs)
     )
@@ -38,9 +34,7 @@ def test_agrees_with_fairlearn(make_problem: Make, seed: int, groups: int) -> No
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(2, 4), st.integers(2, 4))
-def test_worst_pair_and_class_by_brute_force(
-    make_problem: Make, seed: int, groups: int, classes: int
-) -> None:
+def test_worst_pair_and_class_by_brute_force(make_problem: Make, seed: int, groups: int, classes: int) -> None:
     p = make_problem(seed, groups=groups, classes=classes, unknown=True)
 
     def worst(kinds: list[str]) -> float:
@@ -91,9 +85,7 @@ def test_rates_by_hand() -> None:
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES)
-def test_unknown_groups_take_no_part_and_inputs_stay(
-    make_problem: Make, difference: Callable[..., float]
-) -> None:
+def test_unknown_groups_take_no_part_and_inputs_stay(make_problem: Make, difference: Callable[..., float]) -> None:
     p = make_problem(3, unknown=True)
     known = p.sens >= 0
     assert not known.all()
@@ -131,13 +123,9 @@ class TestUndefined:
         with pytest.raises(DataError, match=message):
             delta_eo(self.y, self.pred, sens=self.sens, group_names=["f", "m"])
         with pytest.warns(UndefinedMetricWarning, match=message):
-            assert math.isnan(
-                delta_eo(self.y, self.pred, sens=self.sens, group_names=["f", "m"], undefined="nan")
-            )
+            assert math.isnan(delta_eo(self.y, self.pred, sens=self.sens, group_names=["f", "m"], undefined="nan"))
         assert delta_dp(self.y, self.pred, sens=self.sens) == 0  # needs no labels
-        with pytest.raises(
-            DataError, match="part of the table is undefined: group '1' has no node of label '1'"
-        ):
+        with pytest.raises(DataError, match="part of the table is undefined: group '1' has no node of label '1'"):
             rates(self.y, self.pred, sens=self.sens)
         with pytest.warns(UndefinedMetricWarning):
             table = rates(self.y, self.pred, sens=self.sens, undefined="nan")
@@ -159,9 +147,7 @@ class TestUndefined:
         with pytest.raises(DataError, match="group '1' has no nodes"):
             difference(y, pred, sens=2 * self.sens)
         with pytest.warns(UndefinedMetricWarning, match="group 'c' has no nodes"):
-            assert math.isnan(
-                difference(y, pred, sens=self.sens, group_names=["a", "b", "c"], undefined="nan")
-            )
+            assert math.isnan(difference(y, pred, sens=self.sens, group_names=["a", "b", "c"], undefined="nan"))
 
     @pytest.mark.parametrize("difference", DIFFERENCES)
     @pytest.mark.parametrize(("only", "found"), [(0, 1), (-1, 0)])

@@ -20,9 +20,7 @@ def _expected(p: SimpleNamespace, scores: np.ndarray, threshold: float = 0.5) ->
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    st.integers(0, 10_000), st.integers(2, 4), st.integers(2, 4), st.booleans(), st.sampled_from([0.5, 0.3])
-)
+@given(st.integers(0, 10_000), st.integers(2, 4), st.integers(2, 4), st.booleans(), st.sampled_from([0.5, 0.3]))
 def test_equals_evaluate(
     make_problem: Make, seed: int, classes: int, groups: int, unknown: bool, threshold: float
 ) -> None:

@@ -149,9 +149,7 @@ def test_errors(make_graph: MakeGraph) -> None:
     graph = make_graph()
     with pytest.raises(ValueError, match=r"'kind' must be 'gcn', 'gin' or 'mean' \(got 'sage'\)"):
         operator(graph, "sage")  # type: ignore[arg-type] # the mistake under test
-    with pytest.raises(
-        ValueError, match=r"'edge_index' must be an integer tensor of shape \(2, E\) \(got shape \(3"
-    ):
+    with pytest.raises(ValueError, match=r"'edge_index' must be an integer tensor of shape \(2, E\) \(got shape \(3"):
         Adjacency.from_edge_index(torch.zeros(3, 4, dtype=torch.int64), 5)
     with pytest.raises(ValueError, match=r"'edge_index' must be an integer tensor .* torch.float32\)"):
         Adjacency.from_edge_index(torch.zeros(2, 4), 5)
@@ -164,7 +162,5 @@ def test_errors(make_graph: MakeGraph) -> None:
     for wrong in (torch.ones(4, 2), torch.ones(10)):
         with pytest.raises(ValueError, match=r"'x' must have 10 rows \(got shape \("):
             _ = operator(graph) @ wrong.double()
-    with pytest.raises(
-        ValueError, match=r"'x' must be torch.float64 like the operator \(got torch.float32\)"
-    ):
+    with pytest.raises(ValueError, match=r"'x' must be torch.float64 like the operator \(got torch.float32\)"):
         _ = operator(graph) @ graph.x.float()

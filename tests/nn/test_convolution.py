@@ -28,9 +28,7 @@ WIDTHS = [(5, 3), (3, 5)]
 def operator(graph: SimpleNamespace, backbone: Backbone, edge_weight: Tensor | None = None) -> Operator:
     if backbone == "gat":
         return Structure(graph.edge_index, graph.n)
-    return Adjacency.from_edge_index(
-        graph.edge_index, graph.n, backbone, edge_weight=edge_weight, dtype=torch.float64
-    )
+    return Adjacency.from_edge_index(graph.edge_index, graph.n, backbone, edge_weight=edge_weight, dtype=torch.float64)
 
 
 def gcn_like(ours: Any, a: int, b: int) -> tuple[nn.Module, list[tuple[Tensor, Tensor]]]:
@@ -63,9 +61,7 @@ PYG = {"gcn": gcn_like, "gin": gin_like, "gat": gat_like}
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("widths", WIDTHS)
 @pytest.mark.parametrize("backbone", BACKBONES)
-def test_agrees_with_pyg(
-    make_graph: MakeGraph, backbone: Backbone, widths: tuple[int, int], directed: bool
-) -> None:
+def test_agrees_with_pyg(make_graph: MakeGraph, backbone: Backbone, widths: tuple[int, int], directed: bool) -> None:
     torch.manual_seed(0)
     graph = make_graph(c=widths[0], directed=directed)
     ours = convolution(backbone, *widths).double()
@@ -113,9 +109,7 @@ def test_network_agrees_with_pygs_model(make_graph: MakeGraph, backbone: Backbon
 
 @pytest.mark.parametrize("backbone", ["gcn", "gin"])
 @pytest.mark.parametrize("widths", WIDTHS)
-def test_a_batch_is_its_members_one_by_one(
-    make_graph: MakeGraph, backbone: Backbone, widths: tuple[int, int]
-) -> None:
+def test_a_batch_is_its_members_one_by_one(make_graph: MakeGraph, backbone: Backbone, widths: tuple[int, int]) -> None:
     graph = make_graph()
     layer, on = convolution(backbone, *widths).double(), operator(graph, backbone)
     x = torch.randn(3, graph.n, widths[0], dtype=torch.float64)

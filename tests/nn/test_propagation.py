@@ -29,9 +29,7 @@ def smoothing(graph: SimpleNamespace) -> Tensor:
     return out
 
 
-def literal(
-    graph: SimpleNamespace, K: int, lambda_s: float, lambda_f: float, alpha: float, plus: bool
-) -> Tensor:
+def literal(graph: SimpleNamespace, K: int, lambda_s: float, lambda_f: float, alpha: float, plus: bool) -> Tensor:
     """Return Eq. (fairmess), or with `plus` Eq. (mess2) with its sign mended, `P` built entry by entry."""
     gamma, A, sens, F = 1 / (1 + lambda_s), smoothing(graph), graph.sens.tolist(), graph.x
     size = {t: sens.count(t) for t in (0, 1)}
@@ -50,9 +48,7 @@ def literal(
 
 @every_variant
 @pytest.mark.parametrize("K", [1, 2, 3])
-def test_paper_step_is_the_papers_equation(
-    make_graph: MakeGraph, variant: type[GMMDPropagation], K: int
-) -> None:
+def test_paper_step_is_the_papers_equation(make_graph: MakeGraph, variant: type[GMMDPropagation], K: int) -> None:
     for seed, (lambda_s, lambda_f, alpha) in enumerate([(1.0, 0.7, 0.3), (0.0, 5.0, 2.0), (4.0, 30.0, 0.05)]):
         graph = make_graph(seed)
         layer = variant.paper(lambda_f, K=K, lambda_s=lambda_s, alpha=alpha)
@@ -93,9 +89,7 @@ def test_without_fairness_it_is_plain_smoothing(
 
 
 @every_variant
-def test_without_smoothness_edges_do_not_matter(
-    make_graph: MakeGraph, variant: type[GMMDPropagation]
-) -> None:
+def test_without_smoothness_edges_do_not_matter(make_graph: MakeGraph, variant: type[GMMDPropagation]) -> None:
     graph, other = make_graph(0), make_graph(1)
     layer = variant(K=2, lambda_s=0.0, lambda_f=2.0, bandwidth="fixed")
     torch.testing.assert_close(
@@ -136,9 +130,7 @@ def test_other_backbones_smooth_with_their_operator_and_have_gradients(
     plain = variant(K=1, lambda_s=3.0, lambda_f=0.0, backbone=backbone, channels=2, epsilon=0.5).double()
     plain.load_state_dict(layer.state_dict())
     if layer.attention is None:
-        smoothed = (
-            Adjacency.from_edge_index(graph.edge_index, 10, "gin", epsilon=0.5, dtype=torch.float64) @ graph.x
-        )
+        smoothed = Adjacency.from_edge_index(graph.edge_index, 10, "gin", epsilon=0.5, dtype=torch.float64) @ graph.x
     else:
         smoothed = layer.attention(graph.x, Structure(graph.edge_index, 10))
     torch.testing.assert_close(plain(*graph.inputs), 0.75 * smoothed + 0.25 * graph.x)
@@ -187,16 +179,12 @@ def test_adaptive_bandwidth_is_a_constant_to_the_gradient(
     adaptive = variant(K=1, lambda_f=2.0, alpha=0.3, step=step)
     fixed = variant(K=1, lambda_f=2.0, alpha=alpha, step=step, bandwidth="fixed")
     torch.testing.assert_close(adaptive(*graph.inputs), fixed(*graph.inputs))
-    gradients = [
-        torch.autograd.grad(layer(*graph.inputs).square().sum(), x)[0] for layer in (adaptive, fixed)
-    ]
+    gradients = [torch.autograd.grad(layer(*graph.inputs).square().sum(), x)[0] for layer in (adaptive, fixed)]
     torch.testing.assert_close(*gradients)
 
 
 @every_variant
-def test_many_nodes_go_the_fast_way_to_the_same_place(
-    make_graph: MakeGraph, variant: type[GMMDPropagation]
-) -> None:
+def test_many_nodes_go_the_fast_way_to_the_same_place(make_graph: MakeGraph, variant: type[GMMDPropagation]) -> None:
     graph = make_graph(n=400)
     layer = variant(K=1, lambda_f=2.0, lambda_s=0.0, bandwidth="fixed", fair_steps=1)
     sizes = torch.bincount(graph.sens)[graph.sens].double()
@@ -255,7 +243,7 @@ def test_inputs_are_left_alone(make_graph: MakeGraph, step: Any, backbone: Any) 
 
 
 def test_reset_and_repr() -> None:
-    layer = GMMDPropagation(backbone="gat", channels=2)
+    layer = GMMDPropagation(backbone="gat", channels=2, weight=10.0)
     before = copy.deepcopy(layer.state_dict())
     layer.reset_parameters()
     assert not any(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
@@ -290,9 +278,7 @@ def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
 
 def test_wrong_inputs(make_graph: MakeGraph) -> None:
     graph, layer = make_graph(), GMMDPropagation()
-    with pytest.raises(
-        ValueError, match=r"'x_in' must be a floating point tensor \(N, c\) \(got shape \(10,\)"
-    ):
+    with pytest.raises(ValueError, match=r"'x_in' must be a floating point tensor \(N, c\) \(got shape \(10,\)"):
         layer(graph.x[:, 0], graph.edge_index, graph.sens)
     with pytest.raises(ValueError, match=r"'x_in' must be a floating point tensor .* torch.int64\)"):
         layer(graph.x.long(), graph.edge_index, graph.sens)
@@ -302,9 +288,7 @@ def test_wrong_inputs(make_graph: MakeGraph) -> None:
         layer(graph.x, graph.edge_index, 0 * graph.sens)
     with pytest.raises(ValueError, match=r"'sens' must number its groups without gaps"):
         layer(graph.x, graph.edge_index, 2 * graph.sens)
-    with pytest.raises(
-        ValueError, match=r"'sens' must be a vector of integers \(got shape \(10,\), torch.float64"
-    ):
+    with pytest.raises(ValueError, match=r"'sens' must be a vector of integers \(got shape \(10,\), torch.float64"):
         layer(graph.x, graph.edge_index, graph.sens.double())
     with pytest.raises(ValueError, match=r"'edge_index' must name nodes from 0 to 9"):
         layer(graph.x, graph.edge_index + 9, graph.sens)

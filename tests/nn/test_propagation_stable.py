@@ -74,9 +74,7 @@ def test_no_layer_raises_the_objective(
     graph = Adjacency.from_edge_index((joined | joined.T).nonzero().T, n, dtype=torch.float64)
     x_in = scale * torch.randn(n, 2, generator=random, dtype=torch.float64)
     F = scale * torch.randn(n, 2, generator=random, dtype=torch.float64)
-    layer = variant(
-        lambda_s=lambda_s, lambda_f=lambda_f, alpha=alpha, bandwidth="fixed", fair_steps=fair_steps
-    )
+    layer = variant(lambda_s=lambda_s, lambda_f=lambda_f, alpha=alpha, bandwidth="fixed", fair_steps=fair_steps)
     for _ in range(2):
         moved = one_layer(layer, F, x_in, graph, sens)
         before, after = h(layer, F, x_in, graph, sens), h(layer, moved, x_in, graph, sens)
@@ -149,7 +147,6 @@ def test_where_smoothing_would_raise_the_objective_the_layer_takes_another_step(
     assert h(layer, moved, x_in, graph, sens) <= before
 
 
-@pytest.mark.xfail(strict=True, reason="if one member of a batch needs the other step, all take it")
 def test_a_member_of_a_batch_takes_its_own_step() -> None:
     F, x_in, graph, sens = two_clusters()
     layer = GMMDPropagation(lambda_s=0.5, lambda_f=100.0, alpha=1.0, bandwidth="fixed", fair_steps=1)

@@ -79,9 +79,7 @@ class Mixed(Program):
         return logits
 
 
-def run(
-    task: Task, store: Checkpoint | None = None, interrupt_in: int | None = None
-) -> tuple[Mixed, Progress]:
+def run(task: Task, store: Checkpoint | None = None, interrupt_in: int | None = None) -> tuple[Mixed, Progress]:
     with seeded(3, deterministic=True):
         program = Mixed(interrupt_in)
         return program, train(program, task, TRAINING, checkpoint=store)
@@ -89,9 +87,7 @@ def run(
 
 def same_state(first: Program, second: Program) -> bool:
     states = first.state_dict(), second.state_dict()
-    return states[0].keys() == states[1].keys() and all(
-        torch.equal(states[0][k], states[1][k]) for k in states[0]
-    )
+    return states[0].keys() == states[1].keys() and all(torch.equal(states[0][k], states[1][k]) for k in states[0])
 
 
 @pytest.mark.parametrize("epoch", range(EPOCHS))
@@ -177,9 +173,7 @@ def test_a_path_that_cannot_be_written_is_found_out_before_training(data: Data, 
     assert not epochs
 
 
-def test_a_failed_writing_leaves_the_old_file(
-    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_writing_leaves_the_old_file(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Checkpoint(tmp_path / "fit", "this")
     store.write()  # nothing is kept yet, so nothing is written
     assert not list(tmp_path.iterdir())
@@ -211,9 +205,7 @@ def test_a_checkpoint_of_another_fit_is_refused(data: Data, tmp_path: Path, othe
     with pytest.raises(KeyboardInterrupt):
         GCN(training=TRAINING).fit(data, callbacks=[_interrupt], checkpoint=path)
     before = path.read_bytes()
-    with pytest.raises(
-        ModelFileError, match=r"must be a checkpoint of this very fit .*remove it to start anew"
-    ):
+    with pytest.raises(ModelFileError, match=r"must be a checkpoint of this very fit .*remove it to start anew"):
         other().fit(data, checkpoint=path)
     assert path.read_bytes() == before
 
@@ -255,9 +247,7 @@ model.fit(data, callbacks=[kill], checkpoint=sys.argv[1])
 
 def test_a_killed_fit_goes_on_to_the_same_result(data: Data, tmp_path: Path) -> None:
     path = tmp_path / "fit"
-    killed = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(path)], check=False, timeout=120, env={**os.environ}
-    )
+    killed = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], check=False, timeout=120, env={**os.environ})
     assert killed.returncode == -signal.SIGKILL
     assert list(tmp_path.iterdir()) == [path]
     fits = []

@@ -196,9 +196,7 @@ def test_diverged_training_ends_and_an_epoch_before_is_selected(task: Task, scri
 
 
 def test_training_that_never_was_finite_is_an_error(task: Task, scripted: Script) -> None:
-    with pytest.raises(
-        DivergedError, match=r"must give finite outputs \(got nan at epoch 0.*'learning_rate'"
-    ):
+    with pytest.raises(DivergedError, match=r"must give finite outputs \(got nan at epoch 0.*'learning_rate'"):
         train(scripted(-1, 0), task, Training(epochs=2))
     with pytest.raises(FairpassError, match="got nan at epoch 1"):
         train(scripted(0, -1), task, Training(epochs=2, select="last"))

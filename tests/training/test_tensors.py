@@ -115,9 +115,7 @@ def test_other_readers_find_the_header(file: Path) -> None:
     assert entry["header"] == {"lambda": 0.25}
 
 
-def test_failed_writing_leaves_the_old_file_and_nothing_else(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_writing_leaves_the_old_file_and_nothing_else(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = file.read_bytes()
 
     def fail(_: dict[str, Tensor], path: Path, **__: Any) -> None:

@@ -118,9 +118,7 @@ def _groups(statistics: "GraphStatistics") -> Table:
             f"{group.degree_max:,}",
         )
     if statistics.unknown_group:
-        made.add_row(
-            "unknown", f"{statistics.unknown_group:,}", f"{statistics.unknown_group / statistics.nodes:.1%}"
-        )
+        made.add_row("unknown", f"{statistics.unknown_group:,}", f"{statistics.unknown_group / statistics.nodes:.1%}")
     return made
 
 
@@ -136,8 +134,7 @@ def _edges(statistics: "GraphStatistics") -> Table:
 
 def _findings(findings: "Sequence[Finding]") -> Table:
     return rows(
-        (Text(finding.severity, style=_STYLES[finding.severity]), Text(finding.sentence))
-        for finding in findings
+        (Text(finding.severity, style=_STYLES[finding.severity]), Text(finding.sentence)) for finding in findings
     )
 
 

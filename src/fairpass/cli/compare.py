@@ -40,15 +40,11 @@ _REFERENCE = "constant"
 def compare(
     graph: GraphOptions,
     training: TrainingOptions,
-    methods: Annotated[
-        str, typer.Option(metavar="NAMES", help="`all`, or names with commas between them.")
-    ] = "all",
+    methods: Annotated[str, typer.Option(metavar="NAMES", help="`all`, or names with commas between them.")] = "all",
     seeds: Annotated[
         int, typer.Option(metavar="NUMBER", min=1, help="How many seeds each method is trained with.")
     ] = 5,
-    jobs: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="How many processes share the work.")
-    ] = 1,
+    jobs: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="How many processes share the work.")] = 1,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -69,9 +65,7 @@ def compare(
 
     wanted = names() if methods == "all" else [name.strip() for name in methods.split(",")]
     found = {name: method(name) for name in dict.fromkeys([_REFERENCE, *wanted])}
-    classifiers = {
-        name: each(training=training.applied_to(each.default_training())) for name, each in found.items()
-    }
+    classifiers = {name: each(training=training.applied_to(each.default_training())) for name, each in found.items()}
     data = graph.load()
     comparison = Comparison.of(classifiers, data)
     if out is not None and out.exists():

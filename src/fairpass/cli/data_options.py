@@ -29,9 +29,7 @@ def _tables(help: str, *names: str, metavar: str | None = "COLUMN") -> OptionInf
 
 
 def _both(help: str, *names: str, metavar: str | None = None) -> OptionInfo:
-    option: OptionInfo = typer.Option(
-        *names, help=help, metavar=metavar, rich_help_panel="Features and split"
-    )
+    option: OptionInfo = typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Features and split")
     return option
 
 
@@ -48,32 +46,26 @@ class GraphOptions:
         typer.Argument(metavar="NAME", help="A benchmark graph; `fairpass datasets` lists them."),
     ] = None
 
-    nodes: Annotated[
-        Path | None, _tables("The nodes, one per row: .csv, .tsv or .parquet.", metavar="FILE")
-    ] = None
+    nodes: Annotated[Path | None, _tables("The nodes, one per row: .csv, .tsv or .parquet.", metavar="FILE")] = None
     edges: Annotated[
         Path | None, _tables("The edges, one per row: the first two columns, unless told.", metavar="FILE")
     ] = None
     label: Annotated[str | None, _tables("What is to be predicted; empty for a node without a label.")] = None
     sensitive: Annotated[str | None, _tables("The sensitive attribute; its values are the groups.")] = None
-    id: Annotated[
-        str | None, _tables("The ids of the nodes, if the edges do not name nodes by row number from 0.")
-    ] = None
-    source: Annotated[str | None, _tables("One end of an edge, in the table of edges.")] = None
-    target: Annotated[str | None, _tables("Its other end.")] = None
-    split: Annotated[
-        str | None, _tables("Says train, val or test for each node; without it, the split is random.")
-    ] = None
-    positive: Annotated[str | None, _tables("Which of two labels is the positive one.", metavar="VALUE")] = (
+    id: Annotated[str | None, _tables("The ids of the nodes, if the edges do not name nodes by row number from 0.")] = (
         None
     )
+    source: Annotated[str | None, _tables("One end of an edge, in the table of edges.")] = None
+    target: Annotated[str | None, _tables("Its other end.")] = None
+    split: Annotated[str | None, _tables("Says train, val or test for each node; without it, the split is random.")] = (
+        None
+    )
+    positive: Annotated[str | None, _tables("Which of two labels is the positive one.", metavar="VALUE")] = None
     features: Annotated[
         list[str] | None,
         _tables("Use this column as a feature, and no other; can be repeated.", "--feature"),
     ] = None
-    drop: Annotated[
-        list[str] | None, _tables("Do not use this column as a feature; can be repeated.", "--drop")
-    ] = None
+    drop: Annotated[list[str] | None, _tables("Do not use this column as a feature; can be repeated.", "--drop")] = None
     missing: Annotated[
         Missing | None,
         _tables(
@@ -89,9 +81,9 @@ class GraphOptions:
     max_levels: Annotated[
         int | None, _tables("How many values a label, group or category may have.", metavar="NUMBER")
     ] = None
-    text_encoding: Annotated[
-        str | None, _tables("The encoding of CSV files, for example latin-1.", metavar="NAME")
-    ] = None
+    text_encoding: Annotated[str | None, _tables("The encoding of CSV files, for example latin-1.", metavar="NAME")] = (
+        None
+    )
 
     scale: Annotated[Scale | None, _both("How features are scaled; `published` is for benchmarks.")] = None
     keep_sensitive: Annotated[

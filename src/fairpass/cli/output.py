@@ -24,9 +24,7 @@ from rich.text import Text
 console = Console(highlight=False)
 notices = Console(stderr=True, highlight=False)
 
-JsonFlag = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else.")
-]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else.")]
 
 
 def print_json(document: Any) -> None:

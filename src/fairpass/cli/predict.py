@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     {
-        "Every node of a benchmark": (
-            "fairpass predict runs/german/model.safetensors german --out predictions.csv"
-        ),
+        "Every node of a benchmark": ("fairpass predict runs/german/model.safetensors german --out predictions.csv"),
         "People whom the model has never seen": (
             "fairpass predict runs/people/model.safetensors --nodes others.csv --edges their_friends.csv "
             "--out predictions.parquet"
@@ -34,9 +32,7 @@ EXAMPLES = examples(
 def predict(
     model: ModelPath,
     graph: GraphOptions,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to write the predictions: .csv or .parquet.")
-    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the predictions: .csv or .parquet.")],
 ) -> None:
     """Write a stored model's predictions for every node of a graph.
 

@@ -38,9 +38,7 @@ def bar(total: int) -> Iterator[Bar]:
         TimeRemainingColumn(compact=True),
     )
     console = output.notices
-    with Progress(
-        *columns, console=console, transient=True, expand=True, disable=not console.is_terminal
-    ) as progress:
+    with Progress(*columns, console=console, transient=True, expand=True, disable=not console.is_terminal) as progress:
         yield Bar(progress, total)
 
 

@@ -12,7 +12,8 @@ from fairpass.cli.output import rows, section, table
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from fairpass.methods.comparison import Comparison, Row
+    from fairpass.methods.comparison import Comparison
+    from fairpass.methods.summary import Row
     from fairpass.metrics import Evaluation
 
 _METRICS = {
@@ -95,9 +96,9 @@ def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
     everybody = f"giving {label!r} to every node, which is right for {_percent(share)} %"
     yield f"It is {relation} accurate than {everybody}."
     for metric, happens in (("delta_dp", "is predicted"), ("delta_eo", "is found, where it is true,")):
-        pair, points = evaluation.worst_pair.get(metric), _percent(getattr(evaluation, metric))
-        if pair is not None:
-            yield f"{pair.label!r} {happens} {points} points more often for {pair.high!r} than for {pair.low!r}."
+        if pair := evaluation.worst_pair.get(metric):
+            points = f"{_percent(getattr(evaluation, metric))} points"
+            yield f"{pair.label!r} {happens} {points} more often for {pair.high!r} than for {pair.low!r}."
 
 
 def show_comparison(title: str, comparison: "Comparison") -> None:
@@ -112,6 +113,7 @@ def show_comparison(title: str, comparison: "Comparison") -> None:
 def _table(comparison: "Comparison") -> Table:
     numbers = (*_COLUMNS.values(), "rank")
     made = table("method", *numbers, numbers=numbers)
+    made.padding = (0, 1, 0, 0)  # so that 80 columns are enough
     ranks = [row.rank for row in comparison.rows if row.rank is not None]
     for row in comparison.rows:
         best = row.rank is not None and row.rank == min(ranks)
@@ -127,4 +129,4 @@ def _cells(row: "Row") -> list[str | Text]:
 
 
 def _with_deviation(mean: float, deviation: float) -> str:
-    return f"{mean:.1f}" if math.isnan(deviation) else f"{mean:.1f} ±{deviation:4.1f}"
+    return f"{mean:.1f}" if math.isnan(deviation) else f"{mean:.1f} ±{deviation:.1f}"

@@ -38,9 +38,7 @@ def _known(provenance: dict[str, Any], graph: GraphOptions) -> dict[str, Any]:
         return {}
     if _is_file(graph.nodes, provenance["nodes"]) and _is_file(graph.edges, provenance["edges"]):
         return options
-    same = {
-        name: options[name] for name in ("label", "sensitive", "id", "source", "target") if name in options
-    }
+    same = {name: options[name] for name in ("label", "sensitive", "id", "source", "target") if name in options}
     return {"encoding": provenance["encoding"], **same}
 
 

@@ -50,9 +50,7 @@ MODEL, EVALUATION, HISTORY, CHECKPOINT = (
 def train(
     graph: GraphOptions,
     training: TrainingOptions,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="What to train; `fairpass methods` lists them.")
-    ] = "gmmd",
+    method: Annotated[str, typer.Option(metavar="NAME", help="What to train; `fairpass methods` lists them.")] = "gmmd",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; can be repeated."),
@@ -133,15 +131,12 @@ def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
 def _measured_split(data: "Data") -> "SplitName":
     if bool((data.test_mask & (data.y >= 0)).any()):
         return "test"
-    warn(
-        "there are no test nodes: the validation nodes, by which the epoch is chosen, flatter the classifier"
-    )
+    warn("there are no test nodes: the validation nodes, by which the epoch is chosen, flatter the classifier")
     return "val"
 
 
 def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
     """Return numbers that JSON can hold: training may have ended because they were not defined any more."""
     return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
     }

@@ -24,9 +24,7 @@ class TrainingOptions:
     epochs: Annotated[int | None, _option("At most this many epochs.")] = None
     learning_rate: Annotated[float | None, _option("The learning rate of Adam.")] = None
     weight_decay: Annotated[float | None, _option("The weight decay of Adam.")] = None
-    patience: Annotated[
-        int | None, _option("Stop when validation has not improved for this many epochs.")
-    ] = None
+    patience: Annotated[int | None, _option("Stop when validation has not improved for this many epochs.")] = None
     threshold: Annotated[
         str | None,
         _option(

@@ -33,9 +33,7 @@ def kind_of(column: "pd.Series[Any]") -> Kind:
     if column.isna().all():
         raise DataError(f"column {column.name!r} has no value in any row: leave it out ('drop')")
     if found not in _KINDS:
-        raise DataError(
-            f"column {column.name!r} must hold numbers, true/false or text only (got {found} values)"
-        )
+        raise DataError(f"column {column.name!r} must hold numbers, true/false or text only (got {found} values)")
     return _KINDS[found]
 
 
@@ -65,9 +63,7 @@ class NumberColumn:
         elif scale == "standard" and low < high:
             shift, divisor = float(present.mean()), float(present.std())
         fill = None if missing in {"error", "drop"} else (float(present.mean()) - shift) / divisor
-        return cls(
-            str(column.name), shift, divisor, fill, missing == "indicator" and len(present) < len(values)
-        )
+        return cls(str(column.name), shift, divisor, fill, missing == "indicator" and len(present) < len(values))
 
     @property
     def names(self) -> list[str]:
@@ -127,9 +123,7 @@ class CategoryColumn:
 EncodedColumn = NumberColumn | CategoryColumn
 
 
-def fit_column(
-    column: "pd.Series[Any]", *, scale: FeatureScale, missing: Missing, max_levels: int
-) -> EncodedColumn:
+def fit_column(column: "pd.Series[Any]", *, scale: FeatureScale, missing: Missing, max_levels: int) -> EncodedColumn:
     """Choose by its type how a column is encoded: numbers are scaled, true/false and categories are not."""
     kind = kind_of(column)
     if missing in {"error", "drop"}:

@@ -83,9 +83,7 @@ def _download(spec: TableSpec) -> bytes:
 
 def _download_once(spec: TableSpec) -> bytes:
     if spec.url is None:
-        raise DownloadError(
-            f"the {spec.title} table is part of the package and has no address to download from"
-        )
+        raise DownloadError(f"the {spec.title} table is part of the package and has no address to download from")
     request = urllib.request.Request(spec.url, headers={"User-Agent": "fairpass"})
     console = Console(stderr=True)
     with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as response:

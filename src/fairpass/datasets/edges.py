@@ -51,9 +51,7 @@ def simple_graph(source: NDArray[np.int64], target: NDArray[np.int64], num_nodes
 def checked_ids(ids: "pd.Series[Any]") -> "pd.Index[Any]":
     """Return the ids of the nodes, once it is known that each node has one of its own."""
     if ids.isna().any():
-        raise DataError(
-            f"column {ids.name!r} of 'nodes' must have an id for each node ({first_missing(ids)})"
-        )
+        raise DataError(f"column {ids.name!r} of 'nodes' must have an id for each node ({first_missing(ids)})")
     repeated = ids[ids.duplicated()].unique()
     if len(repeated):
         raise DataError(
@@ -67,9 +65,7 @@ def checked_ids(ids: "pd.Series[Any]") -> "pd.Index[Any]":
 def positions(ends: "pd.Series[Any]", ids: "pd.Index[Any]") -> NDArray[np.int64]:
     """Return for one end of each edge its position among the ids of the nodes."""
     if ends.isna().any():
-        raise DataError(
-            f"column {ends.name!r} of 'edges' must have an id for each edge ({first_missing(ends)})"
-        )
+        raise DataError(f"column {ends.name!r} of 'edges' must have an id for each edge ({first_missing(ends)})")
     found = ids.get_indexer(pd.Index(ends))
     strangers = ends[found < 0]
     if len(strangers):
@@ -85,6 +81,4 @@ def _expected(ids: "pd.Index[Any]", strangers: "pd.Series[Any]") -> str:
         return f"without 'id', an edge must name nodes by their row number, 0 to {len(ids) - 1}"
     (node,), (stranger,) = ids[:1].tolist(), strangers.head(1).tolist()
     kinds = type(node).__name__, type(stranger).__name__
-    return f"the nodes have ids such as {node!r}" + (
-        f" ({kinds[0]}, not {kinds[1]})" if kinds[0] != kinds[1] else ""
-    )
+    return f"the nodes have ids such as {node!r}" + (f" ({kinds[0]}, not {kinds[1]})" if kinds[0] != kinds[1] else "")

@@ -87,9 +87,7 @@ class Encoding:
             columns = [column_from_dict(column) for column in settings.pop("columns")]
             encoding = cls(columns=columns, **settings)
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                "'encoding' must be data.provenance['encoding'] of a graph from 'from_tables'"
-            ) from error
+            raise DataError("'encoding' must be data.provenance['encoding'] of a graph from 'from_tables'") from error
         if version != _VERSION:
             raise DataError(f"'encoding' must have version {_VERSION} (got {version!r})")
         return encoding
@@ -128,9 +126,7 @@ def fit_encoding(
         elif on_constant == "drop":
             logger.warning("column %r is constant and is left out", name)
         else:
-            raise DataError(
-                f"column {name!r} is constant (always {listed(column.dropna().head(1).tolist())})"
-            )
+            raise DataError(f"column {name!r} is constant (always {listed(column.dropna().head(1).tolist())})")
     encoding = Encoding(label, labels, sensitive, groups, fitted)
     _check_feature_names(encoding.feature_names)
     return encoding
@@ -149,22 +145,16 @@ def _label_names(column: "pd.Series[Any]", positive: Any, max_levels: int) -> li
     if positive is None:
         return names
     if len(names) > 2:
-        raise DataError(
-            f"'positive' needs two labels (column {column.name!r} has {len(names)}: {listed(names)})"
-        )
+        raise DataError(f"'positive' needs two labels (column {column.name!r} has {len(names)}: {listed(names)})")
     if text_of(positive) not in names:
-        raise DataError(
-            f"'positive' must be a value of column {column.name!r}, {listed(names)} (got {positive!r})"
-        )
+        raise DataError(f"'positive' must be a value of column {column.name!r}, {listed(names)} (got {positive!r})")
     return sorted(names, key=lambda name: name == text_of(positive))
 
 
 def _names(column: "pd.Series[Any]", what: str, max_levels: int) -> list[str]:
     names = distinct_names(column, max_levels)
     if len(names) < 2:
-        raise DataError(
-            f"column {column.name!r} must have at least two {what}s (got {listed(names) or 'none'})"
-        )
+        raise DataError(f"column {column.name!r} must have at least two {what}s (got {listed(names) or 'none'})")
     return names
 
 

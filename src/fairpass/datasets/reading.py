@@ -147,9 +147,7 @@ def _check_header(columns: list[str], name: str, where: str) -> None:
     if repeated:
         raise DataError(f"'{name}': {where} has more than one column called {repeated[0]!r}")
     if any(not column.strip() for column in columns):
-        raise DataError(
-            f"'{name}': a column of {where} has no name (was the table written with its row numbers?)"
-        )
+        raise DataError(f"'{name}': a column of {where} has no name (was the table written with its row numbers?)")
 
 
 def _rows(path: Path, separator: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
@@ -168,9 +166,7 @@ def _check_lengths(path: Path, name: str, separator: str, encoding: str) -> None
     _, header = next(rows)
     for line, row in rows:
         if len(row) != len(header):
-            raise DataError(
-                f"'{name}': line {line} of {str(path)!r} has {len(row)} fields, its header {len(header)}"
-            )
+            raise DataError(f"'{name}': line {line} of {str(path)!r} has {len(row)} fields, its header {len(header)}")
 
 
 @contextmanager
@@ -179,9 +175,7 @@ def _explained(path: Path, name: str, encoding: str) -> Iterator[None]:
     try:
         codecs.lookup(encoding)
     except LookupError as error:
-        raise DataError(
-            f"'text_encoding' must be an encoding that Python knows (got {encoding!r})"
-        ) from error
+        raise DataError(f"'text_encoding' must be an encoding that Python knows (got {encoding!r})") from error
     try:
         yield
     except UnicodeError as error:

@@ -113,9 +113,7 @@ def load(
         sens_column=feature_names.index(table.sensitive.column) if keep_sensitive else None,
         label_names=list(table.label.names),
         group_names=list(table.sensitive.names),
-        provenance=_provenance(
-            table, scale=feature_scale, keep_sensitive=keep_sensitive, split_seed=split_seed
-        ),
+        provenance=_provenance(table, scale=feature_scale, keep_sensitive=keep_sensitive, split_seed=split_seed),
     )
 
 

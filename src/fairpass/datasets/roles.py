@@ -19,9 +19,7 @@ def check_roles(
     role_of: dict[str, str] = {}
     for role, column in roles.items():
         if column in role_of:
-            raise DataError(
-                f"'{role_of[column]}' and '{role}' must be different columns (both are {column!r})"
-            )
+            raise DataError(f"'{role_of[column]}' and '{role}' must be different columns (both are {column!r})")
         if column is not None:
             role_of[column] = role
     for name, columns in {"features": features, "drop": drop}.items():
@@ -30,9 +28,7 @@ def check_roles(
     for column in features or ():
         other = role_of.get(column)
         if other == "sensitive" and not keep_sensitive:
-            raise DataError(
-                f"'features' may hold the sensitive column {column!r} only with keep_sensitive=True"
-            )
+            raise DataError(f"'features' may hold the sensitive column {column!r} only with keep_sensitive=True")
         if other not in {None, "sensitive"}:
             raise DataError(f"'features' must not hold the column given as '{other}' ({column!r})")
     if len(set(features or ())) < len(features or ()):

@@ -63,9 +63,7 @@ def directed_pairs(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
     return np.concatenate(pairs)
 
 
-def _candidates(
-    rows: NDArray[np.float64], threshold: float
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _candidates(rows: NDArray[np.float64], threshold: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield blocks of pairs (i, j), j != i, that hold all pairs of the recipe and i's nearest neighbours.
 
     With d_i the distance to the nearest other row, s_ij > t m_i means ||x_i - x_j|| < (1 + d_i) / t - 1.

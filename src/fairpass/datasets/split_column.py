@@ -18,9 +18,7 @@ _PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "
 
 def split_by_column(column: "pd.Series[Any]", y: Tensor) -> Split:
     """Return the split that a column names ("train", "val", "test"); any other node is in no part."""
-    part_of = {
-        value: _PARTS.get(text_of(value).strip().lower()) for value in column.dropna().unique().tolist()
-    }
+    part_of = {value: _PARTS.get(text_of(value).strip().lower()) for value in column.dropna().unique().tolist()}
     parts = column.astype(object).map(part_of)
     labelled = y != MISSING
     masks = {part: labelled & torch.tensor((parts == part).to_numpy(dtype=bool)) for part in _PARTS.values()}

@@ -208,15 +208,13 @@ def _arrays(data: "Data") -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.i
     for name, values in (("y", y), ("sens", sens)):
         if values.shape != (len(x),) or values.dtype.kind not in "iub":
             raise DataError(
-                f"'{name}' must hold one integer per node, {len(x)} in all "
-                f"(got {values.dtype} of shape {values.shape})"
+                f"'{name}' must hold one integer per node, {len(x)} in all (got {values.dtype} of shape {values.shape})"
             )
     if edge_index.ndim != 2 or len(edge_index) != 2:
         raise DataError(f"'edge_index' must have shape [2, edges] (got {list(edge_index.shape)})")
     if edge_index.min(initial=0) < 0 or edge_index.max(initial=0) >= len(x):
         raise DataError(
-            f"'edge_index' must hold node numbers from 0 to {len(x) - 1} "
-            f"(got {edge_index.min()} to {edge_index.max()})"
+            f"'edge_index' must hold node numbers from 0 to {len(x) - 1} (got {edge_index.min()} to {edge_index.max()})"
         )
     return x, undirected_edges(edge_index.T), y.astype(np.int64), sens.astype(np.int64)
 
@@ -232,9 +230,7 @@ def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 
 def _component_sizes(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    adjacency = coo_array(
-        (np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(nodes, nodes)
-    )
+    adjacency = coo_array((np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(nodes, nodes))
     return np.bincount(connected_components(adjacency, directed=False)[1])
 
 
@@ -248,9 +244,7 @@ def _mixing(ends: NDArray[np.int64]) -> Mixing:
     return Mixing(len(ends), homophily, expected, assortativity)
 
 
-def _group(
-    name: str, y: NDArray[np.int64], degrees: NDArray[np.int64], label_names: Sequence[str]
-) -> GroupStatistics:
+def _group(name: str, y: NDArray[np.int64], degrees: NDArray[np.int64], label_names: Sequence[str]) -> GroupStatistics:
     labels = _counts(y, len(label_names))
     labelled = int(labels.sum())
     return GroupStatistics(
@@ -267,9 +261,7 @@ def _group(
     )
 
 
-def _leakage(
-    data: "Data", x: NDArray[Any], sens: NDArray[np.int64], with_auc: bool, top: int, seed: int
-) -> Leakage:
+def _leakage(data: "Data", x: NDArray[Any], sens: NDArray[np.int64], with_auc: bool, top: int, seed: int) -> Leakage:
     names = _names(data, "feature_names", x.shape[1])
     if len(names) != x.shape[1]:
         raise DataError(f"'feature_names' must name {x.shape[1]} features (got {len(names)} names)")

@@ -109,12 +109,8 @@ def from_tables(
             f"(got {label!r} and {sensitive!r})"
         )
 
-    node_table = read_table(
-        nodes, "nodes", text_encoding=text_encoding, text_columns=None if id is None else {id: str}
-    )
-    edge_table = read_table(
-        edges, "edges", text_encoding=text_encoding, text_columns=None if id is None else str
-    )
+    node_table = read_table(nodes, "nodes", text_encoding=text_encoding, text_columns=None if id is None else {id: str})
+    edge_table = read_table(edges, "edges", text_encoding=text_encoding, text_columns=None if id is None else str)
     if node_table.frame.empty:
         raise DataError("'nodes' must have at least one row (got an empty table)")
     if id is None:
@@ -140,11 +136,7 @@ def from_tables(
     # A table that is encoded like an earlier one may lack labels and, if unknown groups are allowed, groups.
     unknown = torch.full((len(node_table.frame),), MISSING)
     y = unknown if known and label not in node_table else torch.from_numpy(meaning.labels(node_table))
-    sens = (
-        unknown.clone()
-        if known and sensitive not in node_table
-        else torch.from_numpy(meaning.groups(node_table))
-    )
+    sens = unknown.clone() if known and sensitive not in node_table else torch.from_numpy(meaning.groups(node_table))
     graph, node_ids = _graph(node_table, edge_table, id, source, target)
     if split is not None:
         parts = split_by_column(node_table[split], y)
@@ -204,9 +196,7 @@ def from_tables(
 def _check_choices(**arguments: tuple[str, Any]) -> None:
     for name, (choice, choices) in arguments.items():
         if choice not in get_args(choices):
-            raise DataError(
-                f"'{name}' must be one of {', '.join(map(repr, get_args(choices)))} (got {choice!r})"
-            )
+            raise DataError(f"'{name}' must be one of {', '.join(map(repr, get_args(choices)))} (got {choice!r})")
 
 
 def _graph(

@@ -76,9 +76,7 @@ def distinct_names(column: "pd.Series[Any]", max_levels: int) -> list[str]:
     return names
 
 
-def codes_among(
-    column: "pd.Series[Any]", known: Sequence[str], *, allow_unknown: bool = False
-) -> NDArray[np.int64]:
+def codes_among(column: "pd.Series[Any]", known: Sequence[str], *, allow_unknown: bool = False) -> NDArray[np.int64]:
     """Return each row's index in `known`, the names of its values or of an earlier table's (-1 if missing).
 
     A value not in `known` is an error, or gets -2 with `allow_unknown`.
@@ -99,9 +97,7 @@ def _factorized(column: "pd.Series[Any]") -> tuple[NDArray[np.int64], list[Any]]
     try:
         codes, values = pd.factorize(column)
     except TypeError as error:
-        raise DataError(
-            f"column {column.name!r} must hold single values such as numbers or text ({error})"
-        ) from error
+        raise DataError(f"column {column.name!r} must hold single values such as numbers or text ({error})") from error
     found = pd.Index(values).tolist()
     if any(isinstance(value, float) and math.isinf(value) for value in found):
         raise DataError(f"column {column.name!r} must be finite (got inf)")

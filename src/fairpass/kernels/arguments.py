@@ -18,9 +18,7 @@ def check_backend(backend: str, eps: float, dimension: int) -> None:
     if not 0 < eps < 0.1:
         raise ValueError(f"'eps' must be between 0 and 0.1 (got {eps})")
     if backend in ("spectral", "split") and dimension > MAX_DIMENSION:
-        raise ValueError(
-            f"'backend' {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})"
-        )
+        raise ValueError(f"'backend' {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})")
 
 
 def as_batch(

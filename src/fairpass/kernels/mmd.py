@@ -44,9 +44,7 @@ class Groups:
             ValueError: if fewer than two groups occur.
         """
         if sens.dim() != 1 or sens.is_floating_point():
-            raise ValueError(
-                f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})"
-            )
+            raise ValueError(f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})")
         known = sens >= 0
         count = int(sens.max()) + 1 if sens.numel() else 0
         sizes = torch.bincount(sens[known].long(), minlength=count)
@@ -67,9 +65,7 @@ class Groups:
         chosen = (self.membership[index] > 0).to(self.membership.dtype)
         sizes = chosen.sum(0)
         if not bool((sizes > 0).all()):
-            raise ValueError(
-                f"'index' must choose nodes of every group (got group sizes {sizes.int().tolist()})"
-            )
+            raise ValueError(f"'index' must choose nodes of every group (got group sizes {sizes.int().tolist()})")
         return Groups(chosen / sizes, sizes.long())
 
     def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
@@ -187,7 +183,7 @@ def witness(at: Tensor, points: Tensor, sens: Tensor, alpha: float | Tensor, *, 
 
     .. math:: \frac1{N_0}\sum_{j \in S_0} k(x, F_j) - \frac1{N_1}\sum_{j \in S_1} k(x, F_j)
 
-    It is positive where group 0 is denser than group 1, and GMMD moves every node down its slope.
+    It is positive where group 0 is denser than group 1: GMMD moves group 0 down its slope and group 1 up.
     """
     groups = _groups(points, sens)
     if groups.membership.shape[1] != 2:

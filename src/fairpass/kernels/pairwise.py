@@ -25,9 +25,7 @@ class Kernel(Protocol):
     def values(self, targets: Tensor, sources: Tensor, alpha: Tensor) -> Tensor:
         """Return `k(t_i, s_j)` of shape `(B, N, M)`."""
 
-    def pull_back(
-        self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients of `sum_ij c_ij k_ij` by targets and sources, given `weights = c * k`."""
 
 
@@ -37,16 +35,12 @@ class Gaussian:
     def values(self, targets: Tensor, sources: Tensor, alpha: Tensor) -> Tensor:
         """Return the kernel matrix."""
         # Differences, not |t|^2 + |s|^2 - 2 t.s: far from the origin the latter loses all its digits.
-        squared = torch.zeros(
-            (*targets.shape[:-1], sources.shape[-2]), dtype=targets.dtype, device=targets.device
-        )
+        squared = torch.zeros((*targets.shape[:-1], sources.shape[-2]), dtype=targets.dtype, device=targets.device)
         for k in range(targets.shape[-1]):
             squared += (targets[..., :, None, k] - sources[..., None, :, k]).square_()
         return squared.mul_(_LOG2_E * -alpha[:, None, None]).exp2_()
 
-    def pull_back(
-        self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients by both sets of points: `dk/dt = -2 alpha (t - s) k`."""
         factor = 2 * alpha[:, None, None]
         # From an origin amidst the points: far from it the two terms of each difference would nearly cancel.
@@ -65,9 +59,7 @@ class Laplace:
         """Return the kernel matrix."""
         return torch.cdist(targets, sources, p=1.0).mul(_LOG2_E * -alpha[:, None, None]).exp2()
 
-    def pull_back(
-        self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients by both sets of points: `dk/dt = -alpha sign(t - s) k`."""
         by_target, by_source = [], []
         for k in range(targets.shape[-1]):

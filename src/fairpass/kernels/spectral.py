@@ -206,9 +206,7 @@ class Expansion:
         self.local = box.axes.mT.double() @ (points - box.centre)
         numbers = self.local.shape[0] * self.local.shape[2] * (math.prod(box.sizes[:-1]) + box.sizes[-1])
         self._kept: list[Features] | None = [] if keep and numbers <= KEEP_NUMBERS else None
-        self._step = max(
-            256, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1]))
-        )
+        self._step = max(256, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1])))
 
     def _chunks(self) -> Iterator[tuple[slice, Features]]:
         for i, start in enumerate(range(0, self.local.shape[2], self._step)):

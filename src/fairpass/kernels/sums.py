@@ -250,9 +250,7 @@ def _solve_vjp(
         return spectral_vjp(*plan.expansions, w, grad)
     if plan.cuts is not None:
 
-        def solve(
-            t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor
-        ) -> tuple[Tensor, Tensor, Tensor]:
+        def solve(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             plan = choose(t, s, w.shape[-1], alpha, "auto", eps, may_split=False)
             return _solve_vjp(plan, kernel, t, s, w, alpha, grad, eps)
 

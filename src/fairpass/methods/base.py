@@ -49,6 +49,7 @@ class NodeClassifier(ABC):
         history_: what happened at every epoch.
         threshold_: the score above which a prediction is positive (None with more than two classes).
         epoch_: the selected epoch.
+        provenance_: where the fitted graph came from, as its `provenance` says.
     """
 
     name: ClassVar[str]
@@ -191,9 +192,7 @@ class NodeClassifier(ABC):
                 return found
         elif header["method"] == cls.name:
             return cls
-        raise ModelFileError(
-            f"'{path}' must hold a {cls.__name__} model (got one of method {header['method']!r})"
-        )
+        raise ModelFileError(f"'{path}' must hold a {cls.__name__} model (got one of method {header['method']!r})")
 
     def _describe(self, task: Task, data: Data) -> dict[str, Any]:
         """Return what is known of a fit before it begins: it goes into files, and tells fits apart."""
@@ -212,6 +211,7 @@ class NodeClassifier(ABC):
         self.program_, self.history_, self._header = program, history, header
         self.threshold_: float | None = header["threshold"]
         self.epoch_: int = header["epoch"]
+        self.provenance_: dict[str, Any] | None = header["provenance"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters and `training` by name, as scikit-learn does."""
@@ -222,9 +222,7 @@ class NodeClassifier(ABC):
         known = self.get_params()
         for name in params:
             if name not in known:
-                raise ValueError(
-                    f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})"
-                )
+                raise ValueError(f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})")
         # A wrong value is an error of `__init__`, as it would have been there.
         changed = type(self)(**{**known, **params})
         for name in params:
@@ -234,17 +232,13 @@ class NodeClassifier(ABC):
     def _fitted(self) -> Program:
         program: Program | None = getattr(self, "program_", None)
         if program is None:
-            raise NotFittedError(
-                f"this {type(self).__name__} must be fitted first (call 'fit', or 'load' a model)"
-            )
+            raise NotFittedError(f"this {type(self).__name__} must be fitted first (call 'fit', or 'load' a model)")
         return program
 
     def _check_features(self, task: Task) -> None:
         expected = self._header["sizes"]["num_features"]
         if task.num_features != expected:
-            raise DataError(
-                f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})"
-            )
+            raise DataError(f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})")
         self._check_names("feature_names", task.feature_names)
 
     def _check_names(self, what: str, names: list[str]) -> None:
@@ -256,9 +250,7 @@ class NodeClassifier(ABC):
 
     def __repr__(self) -> str:
         defaults = {**_defaults(type(self)), "training": self.default_training()}
-        changed = [
-            f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]
-        ]
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
         return f"{type(self).__name__}({', '.join(changed)})"
 
 

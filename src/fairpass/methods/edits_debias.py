@@ -31,8 +31,8 @@ _CRITIC_STEPS, _CRITIC_BOUND = 8, 0.02
 
 # The gradient changes slowly, so the pairs worth storing are looked for only now and then.
 _RENEWED_EVERY = 10
-# Pairs looked at in one search; a search that needs more is content with the best of these.
-_MOST_PAIRS = 5_000_000
+# Pairs looked at in one search: one that needs more is content with the best of these.
+_MOST_PAIRS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,7 @@ class WeightedGraph:
         self.weights = torch.ones(self.structure.row.shape, device=edge_index.device)
         self.original = self.weights.clone()
         self.velocity = torch.zeros_like(self.weights)
+        self.idle = Idle()
 
     def __matmul__(self, vector: Tensor) -> Tensor:
         """Return the product with a vector `(N,)`."""
@@ -184,15 +185,32 @@ class WeightedGraph:
         self.velocity = _MOMENTUM * self.velocity + slope
         moved = _shrunk(self.weights - rate * self.velocity, rate * _SPARSITY_OF_EDGES).clamp(0, 1)
         self.weights = (moved + moved[self.structure.order]) / 2
+        self.idle.descend(rate)
 
     def binary(self, tau: float) -> Tensor:
         """Return the edges after the larger changes are made for good, and the others undone."""
         row, col = self.structure.row, self.structure.col
-        change, existing = self.weights - self.original, self.original > 0
+        change, existing = self.weights - self.original * self.idle.weight, self.original > 0
         added = ~existing & (change > tau * change.max())
         removed = existing & (change < tau * change.min())
         kept = (added | existing & ~removed) & (row != col)
         return torch.stack([row, col])[:, kept]
+
+
+class Idle:
+    """An edge that the critic does not care about: sparsity alone lowers the weight of every edge like this.
+
+    Where the gradient is small, as on large graphs, that is most of what happens to an edge, and is no reason to
+    remove it.
+    """
+
+    def __init__(self) -> None:
+        self.weight, self.velocity = 1.0, 0.0
+
+    def descend(self, rate: float) -> None:
+        """Take the step that `WeightedGraph` takes."""
+        self.velocity = _MOMENTUM * self.velocity + 2 * (self.weight - 1)
+        self.weight = min(self.weight - rate * self.velocity - rate * _SPARSITY_OF_EDGES, 1.0)
 
 
 def strongest_pairs(matrix: LowRank, count: int, edges: Tensor) -> Tensor:
@@ -206,19 +224,19 @@ def strongest_pairs(matrix: LowRank, count: int, edges: Tensor) -> Tensor:
     norms, order = ahead.norm(dim=1).sort(descending=True)
     taken = edges[0] * nodes + edges[1]
     everything = nodes * (nodes - 1) // 2
-    looked_at = 4 * count
+    limit = min(everything, max(_MOST_PAIRS, 4 * count))
+    looked_at = min(4 * count, limit)
     while True:
-        bound = _product_of_rank(norms, looked_at) if looked_at < everything else 0.0
-        first, second = _pairs_above(norms, bound)
-        first, second = order[first], order[second]
+        bound = 0.0 if looked_at == everything else _bound(norms, looked_at)
+        first, second = (order[place] for place in _pairs_above(norms, bound))
         fresh = ~torch.isin(first * nodes + second, taken, assume_unique=True)
         first, second = first[fresh], second[fresh]
         found = (ahead[first] * behind[second]).sum(-1)
         best = found.topk(min(count, len(found)))
-        complete = len(best.values) == count and (count == 0 or float(best.values[-1]) >= bound)
-        if complete or looked_at >= min(everything, _MOST_PAIRS):
+        nothing_missed = len(best.values) == count and bool((best.values[-1:] >= bound).all())
+        if nothing_missed or looked_at == limit:
             return torch.stack([first, second])[:, best.indices]
-        looked_at *= 4
+        looked_at = min(4 * looked_at, limit)
 
 
 def _partners(norms: Tensor, bound: float) -> Tensor:
@@ -228,16 +246,16 @@ def _partners(norms: Tensor, bound: float) -> Tensor:
     return (reach - torch.arange(1, len(norms) + 1, device=norms.device)).clamp(min=0)
 
 
-def _product_of_rank(norms: Tensor, count: int) -> float:
-    """Return a bound that about `count` products of two norms reach, at least `count` if it is not 0."""
-    low, high = 0.0, float(norms[0] * norms[1])
+def _bound(norms: Tensor, count: int) -> float:
+    """Return the least bound, up to rounding, that no more than `count` products of two norms reach."""
+    low, high = 0.0, 2 * float(norms[0] * norms[1])
     for _ in range(40):
         middle = (low + high) / 2
-        if int(_partners(norms, middle).sum()) >= count:
+        if int(_partners(norms, middle).sum()) > count:
             low = middle
         else:
             high = middle
-    return low
+    return high
 
 
 def _pairs_above(norms: Tensor, bound: float) -> tuple[Tensor, Tensor]:

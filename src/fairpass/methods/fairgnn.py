@@ -41,6 +41,7 @@ class FairGNN(NodeClassifier):
         num_known: number of nodes whose sensitive attribute is used, drawn among those outside validation and
             test where it is known; None: all of those.
         backbone: of the encoder, `"gcn"`, `"gin"` or `"gat"`.
+        num_layers: number of the encoder's convolutions.
         hidden: width.
         dropout: between convolutions.
         estimator_epochs: epochs of the estimator.
@@ -57,6 +58,7 @@ class FairGNN(NodeClassifier):
         beta: float = 0.01,
         num_known: int | None = 200,
         backbone: Backbone = "gcn",
+        num_layers: int = 2,
         hidden: int = 16,
         dropout: float = 0.5,
         estimator_epochs: int = 800,
@@ -65,10 +67,10 @@ class FairGNN(NodeClassifier):
         super().__init__(training=training)
         check_at_least(0, alpha=alpha, beta=beta, estimator_epochs=estimator_epochs)
         check_at_least(2, num_known=num_known)
-        check_at_least(1, hidden=hidden)
+        check_at_least(1, num_layers=num_layers, hidden=hidden)
         check_choice(get_args(Backbone), backbone=backbone)
         self.alpha, self.beta, self.num_known = alpha, beta, num_known
-        self.backbone, self.hidden, self.dropout = backbone, hidden, dropout
+        self.backbone, self.num_layers, self.hidden, self.dropout = backbone, num_layers, hidden, dropout
         self.estimator_epochs = estimator_epochs
 
     @classmethod
@@ -82,7 +84,7 @@ class FairGNN(NodeClassifier):
         # One logit tells two groups apart; more groups have one each.
         outputs = 1 if task.num_groups == 2 else task.num_groups
         estimator = GNN("gcn", (task.num_features, self.hidden, outputs), self.dropout)
-        encoder = GNN(self.backbone, (task.num_features, self.hidden, self.hidden), self.dropout)
+        encoder = GNN(self.backbone, (task.num_features, *[self.hidden] * self.num_layers), self.dropout)
         adversary = nn.Linear(self.hidden, outputs)
         return _Adversarial(estimator, encoder, adversary, self)
 

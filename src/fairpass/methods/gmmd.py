@@ -42,9 +42,7 @@ class GMMD(NodeClassifier):
     """
 
     name: ClassVar[str] = "gmmd"
-    summary: ClassVar[str] = (
-        "message passing that minimises the discrepancy between groups, exact over all nodes"
-    )
+    summary: ClassVar[str] = "message passing that minimises the discrepancy between groups, exact over all nodes"
     propagation: ClassVar[type[GMMDPropagation]] = GMMDPropagation
 
     def __init__(
@@ -84,9 +82,7 @@ class GMMD(NodeClassifier):
         return Training(epochs=200, weight_decay=0.01)
 
     @classmethod
-    def paper(
-        cls, *, lambda_f: float = 1.0, sample: int | None = 100, training: Training | None = None
-    ) -> "GMMD":
+    def paper(cls, *, lambda_f: float = 1.0, sample: int | None = 100, training: Training | None = None) -> "GMMD":
         """Return the paper's configuration: sampled nodes, its step, fixed alpha, its scaling of lambda_f."""
         return cls(
             lambda_f=lambda_f,

@@ -41,9 +41,7 @@ class MMD(NodeClassifier):
     """
 
     name: ClassVar[str] = "mmd"
-    summary: ClassVar[str] = (
-        "graph neural network, with the discrepancy between groups' predictions in its loss"
-    )
+    summary: ClassVar[str] = "graph neural network, with the discrepancy between groups' predictions in its loss"
 
     def __init__(
         self,

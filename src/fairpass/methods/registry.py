@@ -22,6 +22,8 @@ _OWN = {
     "fmp": "fairpass.methods.fmp:FMP",
     "nifty": "fairpass.methods.nifty:NIFTY",
     "fairgnn": "fairpass.methods.fairgnn:FairGNN",
+    "fairvgnn": "fairpass.methods.fairvgnn:FairVGNN",
+    "edits": "fairpass.methods.edits:EDITS",
     "gmmd": "fairpass.methods.gmmd:GMMD",
     "gmmd-s": "fairpass.methods.gmmd:GMMDS",
 }

@@ -65,9 +65,7 @@ def trials(methods: Mapping[str, NodeClassifier], seeds: Iterable[int]) -> list[
     return [Trial(name, _with_seed(methods[name], seed)) for seed in seeds for name in methods]
 
 
-def run_all(
-    todo: Sequence[Trial], data: Data, *, jobs: int = 1, callbacks: Sequence[Callback] = ()
-) -> Iterator[Run]:
+def run_all(todo: Sequence[Trial], data: Data, *, jobs: int = 1, callbacks: Sequence[Callback] = ()) -> Iterator[Run]:
     """Train and evaluate, and yield each run when it is done; one that fails does not stop the others.
 
     Args:
@@ -82,9 +80,7 @@ def run_all(
     # What is wrong with the graph shows with the simplest method, before any work is done.
     Constant().fit(data).evaluate(data)
     jobs = min(jobs, len(todo))
-    return (
-        (run(trial, data, callbacks) for trial in todo) if jobs <= 1 else _run_in_processes(todo, data, jobs)
-    )
+    return (run(trial, data, callbacks) for trial in todo) if jobs <= 1 else _run_in_processes(todo, data, jobs)
 
 
 def run(trial: Trial, data: Data, callbacks: Sequence[Callback] = ()) -> Run:
@@ -143,9 +139,7 @@ class _Workers:
         self._before = set(multiprocessing.active_children())
         # Spawned, because a fork of a process with threads, as torch has, may hang.
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(
-            jobs, mp_context=context, initializer=_start_worker, initargs=(graph, threads)
-        )
+        self._pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(graph, threads))
 
     def submit(self, trial: Trial) -> "Future[Run]":
         return self._pool.submit(_run_in_worker, trial)

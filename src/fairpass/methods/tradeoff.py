@@ -1,6 +1,6 @@
 """What one method gains in fairness over another, and what it pays for it, in one sentence."""
 
-from fairpass.methods.comparison import Row
+from fairpass.methods.summary import Row
 
 # What is less than this, in points, is not seen in a number with one decimal.
 _VISIBLE = 0.05
@@ -21,13 +21,9 @@ def tradeoff(fair: Row, plain: Row) -> str:
     subject = f"Against {plain.method}, {fair.method}"
     opening = subject if any(fairer) else f"{subject} gains no fairness: it"
     moved = f" {'but' if fairer[0] != fairer[1] else 'and'} ".join(moves)
-    doubt = (
-        ", less than the deviation between runs," if any(fairer) and _is_in_doubt(fair, plain, gains) else ""
-    )
+    doubt = ", less than the deviation between runs," if any(fairer) and _is_in_doubt(fair, plain, gains) else ""
     change = fair.mean["ACC"] - plain.mean["ACC"]
-    cost = (
-        f"at a cost of {-change:.1f} points of accuracy" if change <= -_VISIBLE else "at no cost in accuracy"
-    )
+    cost = f"at a cost of {-change:.1f} points of accuracy" if change <= -_VISIBLE else "at no cost in accuracy"
     levels = ", ".join(f"{name} {plain.mean[name]:.1f} to {fair.mean[name]:.1f}" for name in ("ACC", "AUC"))
     return f"{opening} {moved}{doubt} {cost} ({levels})."
 

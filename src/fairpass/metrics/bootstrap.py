@@ -87,9 +87,7 @@ def _weights(strata: Integers, resamples: int, seed: int) -> Iterator[Tensor]:
     generator = torch.Generator().manual_seed(seed)
     rows = max(1, _CHUNK // strata.size)
     for done in range(0, resamples, rows):
-        uniform = torch.rand(
-            min(rows, resamples - done), strata.size, generator=generator, dtype=torch.float64
-        )
+        uniform = torch.rand(min(rows, resamples - done), strata.size, generator=generator, dtype=torch.float64)
         # Each node is replaced by one of its own stratum, drawn uniformly.
         drawn = order[start + (uniform * size).long()]
         yield torch.zeros_like(uniform).scatter_add_(1, drawn, torch.ones_like(uniform))
@@ -103,13 +101,9 @@ class _Sample:
         # Copies, for torch takes neither a read-only array (pandas) nor a reversed one.
         labels, groups, decided, values = (torch.from_numpy(a.copy()) for a in (y, sens, pred, scores))
         self.cells = cells(labels, groups, num_classes, num_groups).double()
-        self.selected = (
-            torch.stack([decided == c for c in classes_of(num_classes)]).unsqueeze(-1) * self.cells
-        )
+        self.selected = torch.stack([decided == c for c in classes_of(num_classes)]).unsqueeze(-1) * self.cells
         columns = values.reshape(len(y), -1).unbind(1)
-        self.rankings = [
-            _Ranking(s, labels == c) for s, c in zip(columns, classes_of(num_classes), strict=True)
-        ]
+        self.rankings = [_Ranking(s, labels == c) for s, c in zip(columns, classes_of(num_classes), strict=True)]
 
     def metrics(self, weights: Tensor) -> dict[str, Tensor]:
         """Return every metric `[b]` of the sample under weights `[b, N]`."""

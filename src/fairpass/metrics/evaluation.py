@@ -114,9 +114,7 @@ class Evaluation:
                 f"FPR {100 * row.false_positive_rate:.2f}, accuracy {100 * row.accuracy:.2f}"
             )
         for name, ends in self.intervals.items():
-            lines.append(
-                f"{name} {100 * ends.level:g} % interval: {100 * ends.low:.2f} to {100 * ends.high:.2f}"
-            )
+            lines.append(f"{name} {100 * ends.level:g} % interval: {100 * ends.low:.2f} to {100 * ends.high:.2f}")
         return "\n".join(lines)
 
 
@@ -198,9 +196,7 @@ def evaluate(
         worst_pair={name: gap.pair for name, gap in gaps.items() if gap.pair},
         positive_rate=float(pred.mean()) if binary else None,
         # "not above" rather than "below": a balanced accuracy of nan does not excuse a constant.
-        near_constant=bool(
-            largest_share >= NEAR_CONSTANT_SHARE and not balanced >= chance + NEAR_CONSTANT_MARGIN
-        ),
+        near_constant=bool(largest_share >= NEAR_CONSTANT_SHARE and not balanced >= chance + NEAR_CONSTANT_MARGIN),
         threshold=float(threshold) if binary else None,
         n=labels.size,
         intervals=intervals,

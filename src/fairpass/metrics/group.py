@@ -232,9 +232,7 @@ def group_table(
     return tuple(table)
 
 
-def _by_group(
-    metrics: dict[str, Any], y: Integers, pred: Integers, sens: Integers
-) -> dict[int, dict[str, float]]:
+def _by_group(metrics: dict[str, Any], y: Integers, pred: Integers, sens: Integers) -> dict[int, dict[str, float]]:
     if not sens.size:
         return {}
     frame = fl.MetricFrame(metrics=metrics, y_true=y, y_pred=pred, sensitive_features=sens)

@@ -22,11 +22,7 @@ def as_array(values: Values) -> NDArray[Any]:
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         # numpy has no bfloat16
-        return (
-            values.float().numpy()
-            if values.is_floating_point() and values.element_size() < 4
-            else values.numpy()
-        )
+        return values.float().numpy() if values.is_floating_point() and values.element_size() < 4 else values.numpy()
     return np.asarray(values)
 
 
@@ -45,9 +41,7 @@ def as_labels(values: Values, name: str = "y", size: int | None = None) -> Integ
     labels = _as_integers(values, name, size)
     negative = int((labels < 0).sum())
     if negative:
-        raise DataError(
-            f"'{name}' must not hold unlabelled nodes, pass the labelled ones (got {negative} below 0)"
-        )
+        raise DataError(f"'{name}' must not hold unlabelled nodes, pass the labelled ones (got {negative} below 0)")
     return labels
 
 
@@ -63,9 +57,7 @@ def as_scores(values: Values, size: int) -> Floats:
     """
     scores = as_array(values)
     if scores.dtype.kind != "f":
-        raise DataError(
-            f"'scores' must hold floating-point numbers, not hard predictions (got {scores.dtype})"
-        )
+        raise DataError(f"'scores' must hold floating-point numbers, not hard predictions (got {scores.dtype})")
     if scores.ndim not in {1, 2} or len(scores) != size or 0 in scores.shape:
         raise DataError(f"'scores' must have shape [{size}] or [{size}, C] (got {list(scores.shape)})")
     bad = int((~np.isfinite(scores)).sum())
@@ -87,9 +79,7 @@ def predict(scores: Floats, threshold: float) -> Integers:
     return decided.astype(np.int64)
 
 
-def as_names(
-    names: Sequence[str] | None, argument: str, indices: Integers, at_least: int = 0
-) -> tuple[str, ...]:
+def as_names(names: Sequence[str] | None, argument: str, indices: Integers, at_least: int = 0) -> tuple[str, ...]:
     """Return one name for each index; without names, the indices themselves name what they count."""
     highest = int(indices.max(initial=-1))
     if names is None:

@@ -32,14 +32,10 @@ class Quick:
 
     def __init__(self, y: Tensor, sens: Tensor, *, num_classes: int = 2, threshold: float = 0.5) -> None:
         if y.ndim != 1 or y.shape != sens.shape or not y.numel():
-            raise DataError(
-                f"'y' and 'sens' must have one shape [N] (got {list(y.shape)}, {list(sens.shape)})"
-            )
+            raise DataError(f"'y' and 'sens' must have one shape [N] (got {list(y.shape)}, {list(sens.shape)})")
         if num_classes < 2 or y.min() < 0 or y.max() >= num_classes:
             low, high = int(y.min()), int(y.max())
-            raise DataError(
-                f"'y' must lie in 0..{num_classes - 1}, unlabelled nodes left out (got {low}..{high})"
-            )
+            raise DataError(f"'y' must lie in 0..{num_classes - 1}, unlabelled nodes left out (got {low}..{high})")
         self.threshold = threshold
         self.classes = classes_of(num_classes)
         num_groups = max(int(sens.max()) + 1, 0)
@@ -56,14 +52,10 @@ class Quick:
         for c, total in zip(self.classes, self._total.view(-1, num_groups + 1, 2), strict=True):
             of_rest, of_class = total.sum(0).tolist()
             if not of_class or not of_rest:
-                raise DataError(
-                    f"'y' must hold label {c} and another one (got {of_class:.0f} and {of_rest:.0f} nodes)"
-                )
+                raise DataError(f"'y' must hold label {c} and another one (got {of_class:.0f} and {of_rest:.0f} nodes)")
             lacking = torch.nonzero(total[:-1, 1] == 0).flatten().tolist()
             if lacking:
-                raise DataError(
-                    f"every group in 'sens' must have a node of label {c} (got none in {lacking})"
-                )
+                raise DataError(f"every group in 'sens' must have a node of label {c} (got none in {lacking})")
 
     @torch.no_grad()
     def __call__(self, scores: Tensor) -> Tensor:
@@ -75,9 +67,7 @@ class Quick:
             expected = ", ".join(map(str, self._shape))
             raise DataError(f"'scores' must have shape [..., {expected}] (got {list(scores.shape)})")
         if not scores.is_floating_point():
-            raise DataError(
-                f"'scores' must hold floating-point numbers, not hard predictions (got {scores.dtype})"
-            )
+            raise DataError(f"'scores' must hold floating-point numbers, not hard predictions (got {scores.dtype})")
         scores = scores.float() if scores.element_size() < 4 else scores
         if len(self._shape) == 1:
             decided = (scores > self.threshold).unsqueeze(-2)
@@ -87,12 +77,10 @@ class Quick:
             ranked = list(scores.unbind(-1))
         selected = (decided.unsqueeze(-2).float() @ self._cells).squeeze(-2)
         counts = Counts.from_cells(selected, self._total)
-        auc = torch.stack(
-            [_auc(s, p, n) for s, p, n in zip(ranked, self._of_class, self._of_rest, strict=True)]
-        ).mean(0)
-        numbers = torch.stack(
-            [auc, counts.f1(), counts.accuracy(), counts.delta_dp(), counts.delta_eo()], dim=-1
+        auc = torch.stack([_auc(s, p, n) for s, p, n in zip(ranked, self._of_class, self._of_rest, strict=True)]).mean(
+            0
         )
+        numbers = torch.stack([auc, counts.f1(), counts.accuracy(), counts.delta_dp(), counts.delta_eo()], dim=-1)
         broken = scores.isnan().flatten(-len(self._shape)).any(-1, keepdim=True)
         return numbers.masked_fill(broken, torch.nan)
 

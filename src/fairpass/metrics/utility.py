@@ -41,9 +41,7 @@ def auc(
     return float(np.mean([sk.roc_auc_score(labels == c, values[:, c]) for c in range(len(names))]))
 
 
-def f1(
-    y: Values, pred: Values, *, label_names: Sequence[str] | None = None, undefined: Undefined = "error"
-) -> float:
+def f1(y: Values, pred: Values, *, label_names: Sequence[str] | None = None, undefined: Undefined = "error") -> float:
     """F1 score of the positive class, `2 TP / (2 TP + FP + FN)`; with more classes the mean over classes."""
     labels = as_labels(y)
     decided = as_labels(pred, "pred", labels.size)

@@ -59,9 +59,7 @@ class Adjacency:
         if kind == "gcn":
             edge_index, weight = gcn_norm(edge_index, weight, num_nodes, add_self_loops=True, dtype=dtype)
         elif kind == "gin":
-            edge_index, weight = add_self_loops(
-                edge_index, weight, fill_value=1.0 + epsilon, num_nodes=num_nodes
-            )
+            edge_index, weight = add_self_loops(edge_index, weight, fill_value=1.0 + epsilon, num_nodes=num_nodes)
         elif kind == "mean":
             degree = weight.new_zeros(num_nodes).index_add_(0, edge_index[1], weight)
             weight = weight / degree.clamp(min=1e-12)[edge_index[1]]
@@ -105,9 +103,7 @@ class Adjacency:
 
     def __repr__(self) -> str:
         kind = "symmetric" if self.is_symmetric else "directed"
-        return (
-            f"{type(self).__name__}({self.num_nodes} nodes, {self.matrix.values().numel()} entries, {kind})"
-        )
+        return f"{type(self).__name__}({self.num_nodes} nodes, {self.matrix.values().numel()} entries, {kind})"
 
 
 def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:

@@ -38,21 +38,30 @@ class FairnessTerm:
         bound = self.lambda_f * self.discrepancy.curvature(self.alpha[..., None, None])
         return self._among_all(bound, F[..., :1])
 
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> bool:
-        """Return whether the term rose by no more than `gained` from `F` to `moved`, where it is `at_most` so much.
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
+        """Return whether the term, `at_most` so much at `moved`, rose from `F` by no more than `gained`.
 
-        Asks the cheapest question that decides: no value at all, then a rough one, then exact ones.
+        One answer for each problem of the batch. Asks the cheapest question that decides them all: no value of the
+        term, then a rough one, then exact ones.
         """
         weight = self.lambda_f[..., 0, 0]
-        if bool((at_most <= weight * self.discrepancy.least + gained).all()):
-            return True
+        below = at_most <= weight * self.discrepancy.least + gained
+        if bool(below.all()):
+            return below
         rough, error = self.discrepancy.rough_value(self._taking_part(F), self.alpha)
-        if bool((at_most <= weight * (rough - error) + gained).all()):
-            return True
-        return bool((self.value(moved) <= self.value(F) + gained).all())
+        below = below | (at_most <= weight * (rough - error) + gained)
+        if bool(below.all()):
+            return below
+        return below | (self.value(moved) <= self.value(F) + gained)
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]
 
     def _among_all(self, rows: Tensor, like: Tensor) -> Tensor:
         return rows if self.drawn is None else torch.zeros_like(like).index_copy(-2, self.drawn, rows)
+
+
+def spread(F: Tensor, drawn: Tensor | None) -> Tensor:
+    """Return twice the mean squared distance to the mean of the nodes that take part, one number for each problem."""
+    points = F.detach() if drawn is None else F.detach()[..., drawn, :]
+    return 2 * (points - points.mean(-2, keepdim=True)).square().sum(-1).mean(-1)

@@ -18,7 +18,7 @@ from fairpass.kernels.mmd import KernelName
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
 from fairpass.nn.convolution import Backbone
-from fairpass.nn.fairness import FairnessTerm
+from fairpass.nn.fairness import FairnessTerm, spread
 
 Step = Literal["paper", "stable"]
 Bandwidth = Literal["fixed", "adaptive"]
@@ -55,7 +55,8 @@ class GMMDPropagation(nn.Module):
             `"gat"`, learnt attention over neighbours and self (which needs `channels`).
         step: `"stable"` or `"paper"`.
         bandwidth: `"fixed"` uses `alpha` as it is, and the network can escape the discrepancy by scaling `F` up;
-            `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean.
+            `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean of the nodes
+            that take part.
         fair_steps: `J`, kernel steps in each stable layer.
         sample: `N_s`, nodes drawn from each group at each call as the paper does; all nodes by default.
         sample_seed: of the draw in evaluation mode, so that a prediction can be repeated.
@@ -127,15 +128,11 @@ class GMMDPropagation(nn.Module):
         if self.attention is not None:
             self.attention.reset_parameters()
 
-    def prepare(
-        self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32
-    ) -> Adjacency | Structure:
+    def prepare(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32) -> Adjacency | Structure:
         """Return the graph in the form the layer multiplies with, to be built once and passed to `forward`."""
         if self.backbone == "gat":
             return Structure(edge_index, num_nodes)
-        return Adjacency.from_edge_index(
-            edge_index, num_nodes, self.backbone, epsilon=self.epsilon, dtype=dtype
-        )
+        return Adjacency.from_edge_index(edge_index, num_nodes, self.backbone, epsilon=self.epsilon, dtype=dtype)
 
     def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups) -> Tensor:
         """Return `F^(K)`."""
@@ -148,7 +145,7 @@ class GMMDPropagation(nn.Module):
         groups = sens.to(x_in) if isinstance(sens, Groups) else Groups.of(sens, x_in.dtype)
         if len(groups.membership) != x_in.shape[-2]:
             raise ValueError(f"'sens' must have {x_in.shape[-2]} entries (got {len(groups.membership)})")
-        drawn = None if self.sample is None else self._draw(groups)
+        drawn = self._draw(groups)
         taking_part = groups if drawn is None else groups.rows(drawn)
         discrepancy = Discrepancy(taking_part, simplified=self.simplified, kernel=self.kernel, eps=_EPS)
         F = x_in
@@ -156,8 +153,16 @@ class GMMDPropagation(nn.Module):
             F = self._layer(F, x_in, graph, discrepancy, drawn)
         return F
 
-    def _draw(self, groups: Groups) -> Tensor:
-        """Return `N_s` nodes of each group, drawn anew at each call in training and always the same in evaluation."""
+    def _draw(self, groups: Groups) -> Tensor | None:
+        """Return the nodes that take part in the fairness term; None means all.
+
+        These are the nodes of known group or, if sampled, `N_s` of each group: drawn anew at each call in training,
+        always the same in evaluation.
+        """
+        if self.sample is None:
+            if int(groups.sizes.sum()) == len(groups.membership):
+                return None
+            return torch.nonzero(groups.membership.sum(1)).flatten()
         generator = None if self.training else torch.Generator().manual_seed(self.sample_seed)
         parts = []
         for column in groups.membership.T:
@@ -190,8 +195,9 @@ class GMMDPropagation(nn.Module):
                 before = self._smoothness(F, smoothed, x_in)
                 after = self._smoothness(moved, graph @ moved, x_in)
                 lowered = term.stays_below(moved, at_most, F, before - after)
-            if not lowered:
-                return F - size * ((F - Y) / gamma + term.gradient(F)[0])
+            if not bool(lowered.all()):
+                damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
+                return torch.where(lowered[..., None, None], moved, damped)
         return moved
 
     def _descend(self, Y: Tensor, size: Tensor, gamma: float, term: FairnessTerm) -> tuple[Tensor, Tensor]:
@@ -224,12 +230,9 @@ class GMMDPropagation(nn.Module):
         """Return the fairness term with the kernel and the weight that belong to this `F`."""
         alpha = F.new_full(F.shape[:-2], self.alpha)
         if self.bandwidth == "adaptive":
-            spread = 2 * (F - F.mean(-2, keepdim=True)).detach().square().sum(-1).mean(-1)
-            alpha = alpha / spread.clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
+            alpha = alpha / spread(F, drawn).clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
         if self.lambda_f is None:
-            lambda_f = self.weight / discrepancy.curvature(alpha[..., None, None]).amax(
-                (-2, -1), keepdim=True
-            )
+            lambda_f = self.weight / discrepancy.curvature(alpha[..., None, None]).amax((-2, -1), keepdim=True)
         else:
             lambda_f = alpha.new_full((*alpha.shape, 1, 1), self.lambda_f)
         return FairnessTerm(discrepancy, alpha, lambda_f, drawn)
@@ -237,9 +240,7 @@ class GMMDPropagation(nn.Module):
     def _smooth(self, F: Tensor, graph: Adjacency | Structure) -> Tensor:
         if self.attention is not None:
             if not isinstance(graph, Structure):
-                raise ValueError(
-                    "'graph' must be an edge_index or a Structure for backbone 'gat' (got an Adjacency)"
-                )
+                raise ValueError("'graph' must be an edge_index or a Structure for backbone 'gat' (got an Adjacency)")
             out: Tensor = self.attention(F, graph)
             return out
         if not isinstance(graph, Adjacency):

@@ -45,9 +45,7 @@ class Checkpoint:
         seconds: or when it was last written this long ago.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], identity: str, every: int = 25, seconds: float = 60.0
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], identity: str, every: int = 25, seconds: float = 60.0) -> None:
         if every < 1:
             raise ValueError(f"'every' must be at least 1 (got {every})")
         self.path, self.identity, self.every, self.seconds = Path(path), identity, every, seconds

@@ -61,11 +61,7 @@ def _check_names(data: Data, features: int) -> None:
     for what, values in (("label_names", data.get("y")), ("group_names", data.get("sens"))):
         names = data.get(what) or ()
         if names and values is not None and int(values.max()) >= len(names):
-            raise DataError(
-                f"'data.{what}' must name every index up to {int(values.max())} (got {len(names)} names)"
-            )
+            raise DataError(f"'data.{what}' must name every index up to {int(values.max())} (got {len(names)} names)")
     column = data.get("sens_column")
     if column is not None and not 0 <= column < features:
-        raise DataError(
-            f"'data.sens_column' must be a column of 'data.x', 0 to {features - 1} (got {column})"
-        )
+        raise DataError(f"'data.sens_column' must be a column of 'data.x', 0 to {features - 1} (got {column})")

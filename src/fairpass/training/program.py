@@ -64,9 +64,7 @@ class Program(nn.Module, ABC):
     def forward(self, task: Task) -> Tensor:
         """Return the logits of all nodes, `(N, C)`."""
 
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> Any:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Put a state back; unlike parameters, buffers take whatever type and shape was stored."""
         for prefix, module in self.named_modules():
             for name, current in module._buffers.items():
@@ -81,9 +79,7 @@ class Program(nn.Module, ABC):
 def adam(module: nn.Module, training: Training) -> Adam:
     """Return Adam over a module's parameters with the settings' rate and decay."""
     # `foreach=False`: for a handful of tiny tensors the plain loop is the fastest.
-    return Adam(
-        module.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, foreach=False
-    )
+    return Adam(module.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, foreach=False)
 
 
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:

@@ -53,9 +53,7 @@ class Training:
         objectives = get_args(Objective)
         if isinstance(self.threshold, str):
             if self.threshold not in objectives:
-                raise ValueError(
-                    f"'threshold' must be a number or one of {objectives} (got {self.threshold!r})"
-                )
+                raise ValueError(f"'threshold' must be a number or one of {objectives} (got {self.threshold!r})")
         elif not 0 <= self.threshold <= 1:
             raise ValueError(f"'threshold' must be between 0 and 1 (got {self.threshold})")
         if self.select not in ("validation", "last"):

@@ -110,9 +110,7 @@ class Task:
             present = torch.bincount(values[values >= 0], minlength=count).tolist()
             lacking = [names[i] if names else str(i) for i in range(count) if not present[i]]
             if lacking:
-                raise DataError(
-                    f"every {what} must occur in the '{split}' split (got none of {', '.join(lacking)})"
-                )
+                raise DataError(f"every {what} must occur in the '{split}' split (got none of {', '.join(lacking)})")
 
     def sizes(self) -> dict[str, Any]:
         """Return what a program may be built from, as plain data; see `RememberedTask`."""

@@ -19,9 +19,7 @@ from fairpass.files import atomic_path
 _ENTRY = "fairpass"
 
 
-def write_tensors(
-    path: str | os.PathLike[str], kind: str, tensors: dict[str, Tensor], header: dict[str, Any]
-) -> Path:
+def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Tensor], header: dict[str, Any]) -> Path:
     """Write tensors with a header; `kind` says what the file is, a digest guards all of it."""
     stored = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     entry = to_json({"kind": kind, "digest": _digest(stored, to_json(header)), "header": header})

@@ -31,7 +31,28 @@ _HOME = {
     "load_model": "fairpass.methods",
 }
 
-__all__ = [*sorted(_HOME), "__version__"]
+__all__ = [
+    "GAT",
+    "GCN",
+    "GIN",
+    "GMMD",
+    "GMMDS",
+    "Constant",
+    "Evaluation",
+    "GMMDPropagation",
+    "GMMDSPropagation",
+    "NodeClassifier",
+    "Training",
+    "__version__",
+    "best_threshold",
+    "describe",
+    "evaluate",
+    "find_bias",
+    "from_tables",
+    "load",
+    "load_model",
+    "synthetic",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,9 @@
 
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.constant import Constant
+from fairpass.methods.edits import EDITS
 from fairpass.methods.fairgnn import FairGNN
+from fairpass.methods.fairvgnn import FairVGNN
 from fairpass.methods.fmp import FMP
 from fairpass.methods.gmmd import GMMD, GMMDS
 from fairpass.methods.gnn import GAT, GCN, GIN
@@ -11,6 +13,7 @@ from fairpass.methods.nifty import NIFTY
 from fairpass.methods.registry import load_model, method, names
 
 __all__ = [
+    "EDITS",
     "FMP",
     "GAT",
     "GCN",
@@ -21,6 +24,7 @@ __all__ = [
     "NIFTY",
     "Constant",
     "FairGNN",
+    "FairVGNN",
     "NodeClassifier",
     "load_model",
     "method",

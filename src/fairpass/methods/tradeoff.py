@@ -16,25 +16,29 @@ def tradeoff(fair: Row, plain: Row) -> str:
         if not row.mean:
             return f"Nothing can be said of {fair.method} and {plain.method}: {row.method} has no result."
     gains = {metric: plain.mean[metric] - fair.mean[metric] for metric in ("DP", "EO")}
-    moves = [_move(metric, plain, fair) for metric in gains]
-    fairer = [gain >= _VISIBLE for gain in gains.values()]
     subject = f"Against {plain.method}, {fair.method}"
-    opening = subject if any(fairer) else f"{subject} gains no fairness: it"
-    moved = f" {'but' if fairer[0] != fairer[1] else 'and'} ".join(moves)
-    doubt = ", less than the deviation between runs," if any(fairer) and _is_in_doubt(fair, plain, gains) else ""
-    change = fair.mean["ACC"] - plain.mean["ACC"]
-    cost = f"at a cost of {-change:.1f} points of accuracy" if change <= -_VISIBLE else "at no cost in accuracy"
+    if all(gain < _VISIBLE for gain in gains.values()):
+        subject += " gains no fairness: it"
+    doubt = " (less than the deviation between runs)" if _is_in_doubt(fair, plain, gains) else ""
+    loss = plain.mean["ACC"] - fair.mean["ACC"]
+    cost = f"at a cost of {loss:.1f} points of accuracy" if loss >= _VISIBLE else "at no cost in accuracy"
     levels = ", ".join(f"{name} {plain.mean[name]:.1f} to {fair.mean[name]:.1f}" for name in ("ACC", "AUC"))
-    return f"{opening} {moved}{doubt} {cost} ({levels})."
+    return f"{subject} {_moves(fair, plain)}{doubt}, {cost} ({levels})."
 
 
-def _move(metric: str, plain: Row, fair: Row) -> str:
-    before, after = plain.mean[metric], fair.mean[metric]
-    if abs(after - before) < _VISIBLE:
-        return f"leaves Δ{metric} at {after:.1f}"
-    return f"{'lowers' if after < before else 'raises'} Δ{metric} from {before:.1f} to {after:.1f}"
+def _moves(fair: Row, plain: Row) -> str:
+    """Return "lowers ΔDP from 9.0 to 3.0 and ΔEO from 8.0 to 2.0", or what else happens to the two."""
+    verbs, moves = [], []
+    for metric in ("DP", "EO"):
+        before, after = plain.mean[metric], fair.mean[metric]
+        stays = abs(after - before) < _VISIBLE
+        verbs.append("leaves" if stays else "lowers" if after < before else "raises")
+        moves.append(f"Δ{metric} at {after:.1f}" if stays else f"Δ{metric} from {before:.1f} to {after:.1f}")
+    first, second = verbs
+    return f"{first} {moves[0]} " + (f"and {moves[1]}" if first == second else f"but {second} {moves[1]}")
 
 
 def _is_in_doubt(fair: Row, plain: Row, gains: dict[str, float]) -> bool:
-    """Return whether every gain is smaller than the larger deviation of the two methods."""
-    return all(gain < max(fair.std[metric], plain.std[metric]) for metric, gain in gains.items())
+    """Return whether there are gains, but none larger than the deviation of either method's runs."""
+    visible = {metric: gain for metric, gain in gains.items() if gain >= _VISIBLE}
+    return bool(visible) and all(gain < max(fair.std[metric], plain.std[metric]) for metric, gain in visible.items())

@@ -24,6 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
     if unknown:
         parser.error(f"no benchmark is named {', '.join(sorted(unknown))} (there are: {', '.join(NAMES)})")
     console = Console()
+    console.width = max(console.width, 100)  # room for the tables where the output is not a terminal
     for name in chosen.names or NAMES:
         result: Result = import_module(f"benchmarks.{name}").run(quick=chosen.quick)
         result.show(console)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -68,8 +68,8 @@ def _modes(quick: bool) -> dict[str, float]:
     return _fit(("MODE_COLUMN", "FEATURE", "SPECTRAL_CALL"), terms, times)
 
 
-def _fit(names: tuple[str, ...], terms: list[tuple[int, ...]], times: list[float]) -> dict[str, float]:
-    """Return what each term costs, from sums of them; relative errors count, so that small sums do as well."""
+def _fit(names: Sequence[str], terms: Sequence[Sequence[int]], times: list[float]) -> dict[str, float]:
+    """Return what each term costs, given sums of them; relative errors count, so that small sums do, too."""
     fitted, _ = nnls(np.asarray(terms) / np.asarray(times)[:, None], np.ones(len(times)))
     return dict(zip(names, map(float, fitted), strict=True))
 
@@ -100,7 +100,7 @@ def _choices(quick: bool) -> Table:
     widths = (0.5, 8.0, 200.0) if quick else (0.5, 2.0, 8.0, 20.0, 60.0, 200.0, 2000.0)
     columns = (1,) if quick else (1, 6)
     rows = [_choice(n, d, width, q) for n, d, width, q in itertools.product(sizes, (1, 2, 3), widths, columns)]
-    rows.sort(key=lambda row: -float(row["against the best"] or 0))
+    rows.sort(key=lambda row: -float(row["auto / best"] or 0))
     return Table("What 'auto' takes against the best backend, worst first (alpha 1, forward)", rows[:20])
 
 
@@ -119,11 +119,11 @@ def _choice(n: int, d: int, width: float, q: int) -> dict[str, Cell]:
     best = min(value for value in milliseconds.values() if value is not None)
     return {
         "nodes": n,
-        "dimension": d,
-        "width / reach": width,
+        "d": d,
+        "reaches": width,
         "columns": q,
         "chosen": choose(x[None], x[None], q, torch.ones(1), "auto", EPS).backend,
         "auto ms": 1e3 * taken["auto"].least,
         **{f"{name} ms": value for name, value in milliseconds.items()},
-        "against the best": 1e3 * taken["auto"].least / best,
+        "auto / best": 1e3 * taken["auto"].least / best,
     }

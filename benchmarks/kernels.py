@@ -61,7 +61,7 @@ def _against_pairs(quick: bool) -> Table:
         rows.append(
             {
                 "nodes": BAIL_NODES,
-                "dimension": d,
+                "d": d,
                 "alpha": alpha,
                 "span": span,
                 "backend": choose(x[None], x[None], 3, torch.tensor([alpha]), "auto", 1e-7).backend,
@@ -85,7 +85,7 @@ def _errors(x: Tensor, w: Tensor, alpha: float) -> dict[str, Cell]:
     size = exact_w.abs().sum(0)
     return {
         "error": float(((sums[some] - exact.detach()).abs() / size).max()),
-        "error of the slope": float((slopes[some, 0] - slope).abs().max() / (alpha**0.5 * size[0])),
+        "slope error": float((slopes[some, 0] - slope).abs().max() / (alpha**0.5 * size[0])),
     }
 
 
@@ -107,7 +107,7 @@ def _growth(quick: bool) -> Table:
             {
                 "nodes": n,
                 "forward ms": 1e3 * taken["forward"].least,
-                "forward and backward ms": 1e3 * taken["both"].least,
+                "with backward ms": 1e3 * taken["both"].least,
                 "ns a node": per_node,
                 "against the first": per_node / float(first or 1),
             }

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
@@ -31,7 +32,7 @@ class Result:
     def show(self, console: Console) -> None:
         """Print the tables."""
         for table in self.tables:
-            shown = RichTable(title=table.title, title_justify="left")
+            shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
             for column, cell in table.rows[0].items():
                 shown.add_column(column, justify="left" if isinstance(cell, str) else "right")
             for row in table.rows:
@@ -47,10 +48,6 @@ class Result:
 def _text(cell: Cell) -> str:
     if cell is None:
         return "-"
-    return (
-        f"{cell:,.3g}"
-        if isinstance(cell, float) and abs(cell) < 1000
-        else f"{cell:,.0f}"
-        if isinstance(cell, float)
-        else str(cell)
-    )
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.3g}"
+    return str(cell)

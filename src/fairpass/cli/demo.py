@@ -14,7 +14,7 @@ EXAMPLES = examples(
 )
 
 _SEEDS = range(3)
-_EPOCHS = 200
+_EPOCHS = 100
 
 
 def demo(as_json: JsonFlag = False) -> None:
@@ -37,7 +37,7 @@ def demo(as_json: JsonFlag = False) -> None:
     for method in (GCN, GMMD, GMMDS):
         classifiers[method.name] = method(training=method.default_training().but(**training))
     comparison = run_trials(Comparison.of(classifiers, data), classifiers, data, seeds=_SEEDS)
-    sentence = tradeoff(comparison.row("gmmd"), comparison.row("gcn"))
+    sentence = tradeoff(*(comparison.row(name) for name in ("gcn", "gmmd", "gmmd-s")))
     if as_json:
         print_json({**comparison.to_dict(), "tradeoff": sentence})
         return

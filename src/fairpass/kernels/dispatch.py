@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from fairpass.kernels.cost import pairwise_cost, spectral_cost
+from fairpass.kernels.cost import PIECE, pairwise_cost, spectral_cost
 from fairpass.kernels.spectral import MAX_DIMENSION, Box, Expansion, fit_box, reach
 from fairpass.kernels.split import Cut, cut
 
@@ -14,10 +14,9 @@ Backend = Literal["auto", "dense", "tiled", "spectral", "split"]
 
 # Below this many pairs the pairwise sum takes less time than looking at the points' extent.
 FEW_PAIRS = 1 << 16
-# A box of fewer reaches than this is not worth the time it takes to see if it can be cut.
-NARROW = 6.0
-# Nor is one that promises, at best, to take more than this part of the time.
-CLEAR_GAIN = 0.7
+# A box of fewer reaches than this is not worth the time it takes to see if it can be cut, nor is a sum that
+# takes less time than a handful of pieces.
+NARROW, HANDFUL = 6.0, 8
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,11 @@ def choose(
     if backend == "auto":
         by_pairs = pairwise_cost(batch * n * m, q)
         by_modes = spectral_cost(batch * (n + m), q, box.sizes)
-        if may_split and bool((box.side > NARROW * reach(alpha, eps, dimension)[:, None]).any()):
+        in_one = min(by_pairs, by_modes)
+        wide = bool((box.side > NARROW * reach(alpha, eps, dimension)[:, None]).any())
+        if may_split and wide and in_one > HANDFUL * PIECE:
             cuts = _cut_all(box, points, others, q, eps)
-            if sum(problem.cost for problem in cuts) < CLEAR_GAIN * min(by_pairs, by_modes):
+            if sum(problem.cost for problem in cuts) < in_one:
                 return Plan("split", cuts=cuts)
         if by_pairs < by_modes:
             return Plan("tiled")

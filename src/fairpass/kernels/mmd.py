@@ -17,10 +17,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from fairpass.kernels.sums import EPS, gauss_slope, gauss_sum, laplace_sum
+from fairpass.kernels.sums import EPS, gauss_form, gauss_slope, gauss_sum, laplace_sum
 
 KernelName = Literal["gaussian", "laplace"]
-_ROUGH_EPS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -108,10 +107,11 @@ class Discrepancy:
         coupling = identity - 1 if simplified else count * identity - 1
         if count == 2 and not simplified:
             # C = v v' with v = (1, -1): one signed column serves both groups.
-            sign = identity.new_tensor([[1.0], [-1.0]])
-            self._target, self._source = groups.membership @ sign, groups.membership @ sign
+            self._target = self._source = groups.membership @ identity.new_tensor([[1.0], [-1.0]])
         else:
             self._target, self._source = groups.membership, groups.membership @ coupling
+        # By how much an error of the kernel is multiplied in `h_f`.
+        self._mass = float((self._target.abs().sum(0) * self._source.abs().sum(0)).sum())
         # No similarity exceeds 1, and a squared discrepancy is never negative.
         self.least = -float(count * (count - 1)) if simplified else 0.0
         # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
@@ -125,13 +125,12 @@ class Discrepancy:
             sums = gauss_sum(points, points, self._source, alpha, eps=self.eps)
         return self.value_from(sums)
 
-    def rough_value(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, float]:
-        """Return `h_f` with few digits at a fraction of the cost, and how far off it can be."""
+    def constant_value(self, points: Tensor, alpha: float | Tensor, eps: float) -> tuple[Tensor, float]:
+        """Return `h_f` without gradient, and how far off it can be: few digits (a large `eps`) cost little."""
         if self.kernel == "laplace":
-            return self.value(points, alpha), 0.0
-        sums = gauss_sum(points, points, self._source, alpha, eps=_ROUGH_EPS)
-        scale = (self._target.abs().sum(0) * self._source.abs().sum(0)).sum()
-        return self.value_from(sums), 2 * _ROUGH_EPS * float(scale)
+            return self.value(points.detach(), alpha), 0.0
+        form = gauss_form(points, self._target, self._source, alpha, eps=eps)
+        return form, eps * self._mass
 
     def value_from(self, sums: Tensor) -> Tensor:
         """Return `h_f` from the kernel sums that come with `gradient`."""

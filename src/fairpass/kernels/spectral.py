@@ -72,16 +72,17 @@ class Box:
     @cached_property
     def waves(self) -> list[tuple[Tensor, Tensor]]:
         """Return for each dimension the frequencies `k/L`, k = 1.., in float64, and `sqrt(c_k)`, k = 0.. ."""
-        out = []
-        for i, size in enumerate(self.sizes):
-            side, alpha = self.side[:, i, None].double(), self.alpha[:, None].double()
-            frequency = torch.arange(size // 2 + 1, dtype=torch.float64, device=side.device) / side
-            amplitude = torch.sqrt(
-                torch.sqrt(math.pi / alpha) / side * torch.exp(-((math.pi * frequency) ** 2) / alpha)
-            )
-            amplitude[:, 1:] *= math.sqrt(2)
-            out.append((frequency[:, 1:, None], amplitude.to(self.side)[..., None]))
-        return out
+        side, alpha = self.side.double()[..., None], self.alpha.double()[:, None, None]
+        k = torch.arange(max(self.sizes) // 2 + 1, dtype=torch.float64, device=side.device)
+        frequency = k / side
+        # sqrt(c_k), doubled under the root for k > 0: each cosine stands for two exponentials.
+        amplitude = torch.exp(frequency.square().mul_(-(math.pi**2) / 2) / alpha)
+        amplitude *= (1 + (k > 0).double()).mul_(math.sqrt(math.pi)).sqrt_() * (torch.sqrt(alpha) * side).rsqrt_()
+        scale = amplitude.to(self.side)[..., None]
+        return [
+            (frequency[:, i, 1 : size // 2 + 1, None], scale[:, i, : size // 2 + 1])
+            for i, size in enumerate(self.sizes)
+        ]
 
     def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
         """Return `D T`, whose evaluation is the derivative of `phi . T` along one axis of the box."""

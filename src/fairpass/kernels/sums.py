@@ -107,6 +107,27 @@ def gauss_slope(
     return slopes.reshape(*shape, *slopes.shape[-3:]), sums.detach().reshape(*shape, *sums.shape[-2:])
 
 
+@torch.no_grad()
+def gauss_form(points: Tensor, left: Tensor, right: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
+    r"""Return :math:`\sum_q \sum_{ij} l_{iq} k_{ij} r_{jq}`, one number for each problem, without gradient.
+
+    In the spectral expansion it is the inner product of two small moment tensors: nothing is evaluated at the points.
+    The error is at most `eps` times :math:`\sum_q \sum_i |l_{iq}| \sum_j |r_{jq}|`, plus rounding.
+    """
+    same = left is right
+    t, _, w, a, shape = as_batch(
+        points, points, left if same else torch.cat([left, right], -1), alpha, names=("points", "points")
+    )
+    plan = choose(t, t, w.shape[-1], a, "auto", eps)
+    if plan.expansions is not None:
+        moments = plan.expansions[0].moments(w)
+        first, second = (moments, moments) if same else moments.chunk(2, 2)
+    else:
+        first, second = (w, w) if same else w.chunk(2, -1)
+        second = _solve(plan, GAUSSIAN, t, t, second, a, eps)
+    return (first * second).flatten(1).sum(1).reshape(shape)
+
+
 def _sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, plan: Plan, eps: float) -> Tensor:
     out: Tensor = _Sum.apply(t, s, w, alpha, kernel, plan, eps)  # type: ignore[no-untyped-call] # torch's own
     return out

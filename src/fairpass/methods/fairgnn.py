@@ -1,6 +1,7 @@
 """FairGNN: an adversary guesses the sensitive attribute, which is known for only some of the nodes."""
 
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -8,11 +9,14 @@ from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
 from fairpass.errors import DataError
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_two_labels
+from fairpass.methods.checks import check_at_least, check_choice, check_fraction, check_two_labels
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
+
+# Known nodes in the scripts that NIFTY's authors ran it with on the graphs they published.
+_KNOWN = {"german": 100, "bail": 100, "credit": 6000}
 
 
 class FairGNN(NodeClassifier):
@@ -69,6 +73,7 @@ class FairGNN(NodeClassifier):
         check_at_least(2, num_known=num_known)
         check_at_least(1, num_layers=num_layers, hidden=hidden)
         check_choice(get_args(Backbone), backbone=backbone)
+        check_fraction(dropout=dropout)
         self.alpha, self.beta, self.num_known = alpha, beta, num_known
         self.backbone, self.num_layers, self.hidden, self.dropout = backbone, num_layers, hidden, dropout
         self.estimator_epochs = estimator_epochs
@@ -77,6 +82,19 @@ class FairGNN(NodeClassifier):
     def default_training(cls) -> Training:
         """Return the authors' settings."""
         return Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)
+
+    @classmethod
+    def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> "FairGNN":
+        """Return the method as it was run on the benchmark graphs: one convolution, and fewer known nodes.
+
+        Args:
+            data_set: `"german"`, `"bail"` or `"credit"`.
+            backbone: `"gcn"`, `"gin"` or `"gat"`.
+            training: settings of the training loop that are to be others than the default, e.g. `seed=1`.
+        """
+        check_choice(tuple(_KNOWN), data_set=data_set)
+        loop = cls.default_training().but(**training)
+        return cls(num_known=_KNOWN[data_set], num_layers=1, backbone=backbone, training=loop)
 
     def build(self, task: Task) -> Program:
         """Return estimator, encoder, classifier and adversary."""
@@ -100,7 +118,8 @@ class _Adversarial(Program):
         self.num_known, self.estimator_epochs = settings.num_known, settings.estimator_epochs
         # What the known nodes are drawn with: kept, so that a fit that is taken up again draws the same ones.
         self.register_buffer("draw", torch.randint(2**62, ()))
-        self._beliefs: Tensor | None = None
+        # Gone as soon as the graph is, so that a fitted model does not hold on to it.
+        self._beliefs: WeakKeyDictionary[Task, Tensor] = WeakKeyDictionary()
 
     def forward(self, task: Task) -> Tensor:
         return two_logits(self.classifier(self._encode(task)))
@@ -125,7 +144,7 @@ class _Adversarial(Program):
             optimizer.zero_grad()
             torch.autograd.backward(bce(self.estimator(task.x, task.adjacency("gcn"))[known], targets))
             optimizer.step()
-        self._beliefs = None
+        self._beliefs.clear()
 
     def epoch(self, task: Task) -> dict[str, float]:
         sens = self.beliefs(task)
@@ -153,13 +172,13 @@ class _Adversarial(Program):
     @torch.no_grad()
     def beliefs(self, task: Task) -> Tensor:
         """Return the sensitive attribute, known or estimated: `(N, 1)`, or `(N, G)` for `G > 2` groups."""
-        if self._beliefs is None:
+        if task not in self._beliefs:
             self.estimator.eval()
             beliefs: Tensor = self.estimator(task.x, task.adjacency("gcn")).sigmoid()
             known = self.known_nodes(task)
             beliefs[known] = self._indicators(task.sens[known])
-            self._beliefs = beliefs
-        return self._beliefs
+            self._beliefs[task] = beliefs
+        return self._beliefs[task]
 
     def known_nodes(self, task: Task) -> Tensor:
         """Return the nodes whose sensitive attribute is used; never one of validation or test."""

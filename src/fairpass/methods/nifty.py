@@ -1,6 +1,7 @@
 """NIFTY: representations that do not change when the sensitive attribute is flipped, the graph disturbed."""
 
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +25,13 @@ from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
 View = tuple[Tensor, Operator]
+
+# The authors' scripts: parameters and settings other than the defaults.
+_AUTHORS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "german": ({"similarity": 0.6, "drop_edges": 0.001}, {"epochs": 1000}),
+    "bail": ({}, {}),
+    "credit": ({}, {}),
+}
 
 
 class NIFTY(NodeClassifier):
@@ -52,12 +60,12 @@ class NIFTY(NodeClassifier):
     if they are 0 and 1. Nodes of unknown group keep theirs, and are left out of :math:`L_s`.
 
     Args:
-        similarity: :math:`\lambda`, weight of similarity against labels (the authors' for German: 0.6).
-        drop_edges: share of edges dropped (the authors' for German: 0.001).
+        similarity: :math:`\lambda`, weight of similarity against labels.
+        drop_edges: share of edges dropped.
         noise: probability with which a column is picked for noise.
         backbone: `"gcn"`, `"gin"` or `"gat"`.
         hidden: width.
-        training: settings of the training loop (the authors' for German: 1000 epochs).
+        training: settings of the training loop.
     """
 
     name: ClassVar[str] = "nifty"
@@ -84,6 +92,20 @@ class NIFTY(NodeClassifier):
     def default_training(cls) -> Training:
         """Return the authors' settings."""
         return Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)
+
+    @classmethod
+    def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> "NIFTY":
+        """Return the method as the authors configure it.
+
+        Args:
+            data_set: `"german"`, `"bail"` or `"credit"`.
+            backbone: `"gcn"`, `"gin"` or `"gat"`.
+            training: settings of the training loop that are to be others than the authors', e.g. `seed=1`.
+        """
+        check_choice(tuple(_AUTHORS), data_set=data_set)
+        parameters, settings = _AUTHORS[data_set]
+        loop = cls.default_training().but(**{**settings, **training})
+        return cls(**parameters, backbone=backbone, training=loop)
 
     def build(self, task: Task) -> Program:
         """Return encoder, projector, predictor and classifier."""
@@ -118,7 +140,8 @@ class _Contrastive(Program):
         _normalise_weights(self)
         self.backbone, self.similarity = settings.backbone, settings.similarity
         self.drop_edges, self.noise = settings.drop_edges, settings.noise
-        self._views: Views | None = None
+        # Gone as soon as the graph is, so that a fitted model does not hold on to it.
+        self._views: WeakKeyDictionary[Task, Views] = WeakKeyDictionary()
 
     def forward(self, task: Task) -> Tensor:
         return two_logits(self.classifier(self.encoder(task.x, task.operator(self.backbone))))
@@ -130,9 +153,9 @@ class _Contrastive(Program):
         }
 
     def epoch(self, task: Task) -> dict[str, float]:
-        if self._views is None:
-            self._views = Views(task, self.backbone, drop_edges=self.drop_edges, noise=self.noise)
-        first, second = self._views.draw()
+        if task not in self._views:
+            self._views[task] = Views(task, self.backbone, drop_edges=self.drop_edges, noise=self.noise)
+        first, second = self._views[task].draw()
         weight = self.similarity
         # Each use of a weight iterates its spectral norm anew; cached, both views have the same.
         with parametrize.cached():
@@ -207,25 +230,27 @@ class EdgeDropout:
     """
 
     def __init__(self, task: Task, backbone: Backbone, share: float) -> None:
-        self.task, self.backbone, self.share = task, backbone, share
+        self.whole, self.backbone, self.share = task.operator(backbone), backbone, share
         self.structure = structure = task.structure
         self.loop = structure.row == structure.col
         low, high = torch.minimum(structure.row, structure.col), torch.maximum(structure.row, structure.col)
         # Both directions of an edge have one number, and so one fate.
         pairs, self.pair = torch.unique(low * structure.num_nodes + high, return_inverse=True)
-        self.num_pairs = len(pairs)
-        self.symmetric = torch.equal(structure.col, structure.transposed_col)
+        self.num_pairs, self.dtype = len(pairs), task.x.dtype
+        self.symmetric = torch.equal(structure.pointers, structure.transposed_pointers) and torch.equal(
+            structure.col, structure.transposed_col
+        )
 
     def draw(self) -> Operator:
         """Return the operator of one random subgraph."""
         if self.share == 0:
-            return self.task.operator(self.backbone)
+            return self.whole
         structure = self.structure
-        kept = torch.rand(self.num_pairs, device=self.task.device) >= self.share
+        kept = torch.rand(self.num_pairs, device=self.pair.device) >= self.share
         kept = kept[self.pair] | self.loop
         if self.backbone == "gat":
             return Structure(torch.stack([structure.col, structure.row])[:, kept], structure.num_nodes)
-        values = kept.to(self.task.x.dtype)
+        values = kept.to(self.dtype)
         if self.backbone == "gcn":
             degree = structure.matrix(values) @ values.new_ones((structure.num_nodes, 1))
             scale = degree[:, 0].rsqrt()

@@ -7,6 +7,9 @@ from torch import Tensor
 
 from fairpass.kernels import Discrepancy
 
+# Tolerance of the kernel sums that mostly suffice to see that the term did not rise.
+_ROUGH = 1e-4
+
 
 @dataclass(frozen=True)
 class FairnessTerm:
@@ -42,14 +45,15 @@ class FairnessTerm:
         """Return whether the term, `at_most` so much at `moved`, rose from `F` by no more than `gained`.
 
         One answer for each problem of the batch. Asks the cheapest question that decides them all: no value of the
-        term, then a rough one, then exact ones.
+        term, then values of few digits, and only then exact ones.
         """
         weight = self.lambda_f[..., 0, 0]
         below = at_most <= weight * self.discrepancy.least + gained
         if bool(below.all()):
             return below
-        rough, error = self.discrepancy.rough_value(self._taking_part(F), self.alpha)
-        below = below | (at_most <= weight * (rough - error) + gained)
+        both = torch.stack([self._taking_part(F), self._taking_part(moved)])
+        (before, after), error = self.discrepancy.constant_value(both, self.alpha, _ROUGH)
+        below = below | (torch.minimum(at_most, weight * (after + error)) <= weight * (before - error) + gained)
         if bool(below.all()):
             return below
         return below | (self.value(moved) <= self.value(F) + gained)

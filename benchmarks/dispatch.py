@@ -97,7 +97,7 @@ def _pieces(quick: bool) -> dict[str, float]:
 
 def _choices(quick: bool) -> Table:
     sizes = (1000, 5000) if quick else (1000, 5000, 20_000)
-    widths = (0.5, 8.0, 200.0) if quick else (0.5, 2.0, 8.0, 20.0, 60.0, 200.0, 2000.0)
+    widths = (0.5, 8.0, 200.0) if quick else (0.5, 4.0, 12.0, 40.0, 200.0, 2000.0)
     columns = (1,) if quick else (1, 6)
     rows = [_choice(n, d, width, q) for n, d, width, q in itertools.product(sizes, (1, 2, 3), widths, columns)]
     rows.sort(key=lambda row: -float(row["auto / best"] or 0))
@@ -114,7 +114,7 @@ def _choice(n: int, d: int, width: float, q: int) -> dict[str, Cell]:
     names: list[Backend] = ["auto", "split", "tiled"]
     if cost.spectral_cost(2 * n, q, sizes) < 5e9:
         names.append("spectral")
-    taken = side_by_side({name: competitor(name) for name in names}, rounds=3, budget=2.0)
+    taken = side_by_side({name: competitor(name) for name in names}, rounds=3, budget=0.5)
     milliseconds = {name: 1e3 * taken[name].least if name in taken else None for name in ("tiled", "spectral", "split")}
     best = min(value for value in milliseconds.values() if value is not None)
     return {

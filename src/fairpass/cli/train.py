@@ -11,7 +11,7 @@ import typer
 from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, warn, working
+from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
 from fairpass.cli.parameters import parse_parameters
 from fairpass.cli.progress import bar, in_short
 from fairpass.cli.results import show_evaluation, title_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from fairpass.methods import NodeClassifier
     from fairpass.training import EpochRecord
-    from fairpass.training.task import SplitName
 
 EXAMPLES = examples(
     {
@@ -83,8 +82,7 @@ def train(
         model.save(out / MODEL)
         epochs = [_without_nan(record.flat()) for record in model.history_]
         write_text(out / HISTORY, json.dumps(epochs, indent=1))
-    split = _measured_split(data)
-    evaluation = model.evaluate(data, split, undefined="nan")
+    evaluation = model.evaluate(data, undefined="nan")
     document = {
         "method": method,
         "parameters": {name: value for name, value in model.get_params().items() if name != "training"},
@@ -92,7 +90,7 @@ def train(
         "epoch": model.epoch_,
         "epochs": len(model.history_),
         "seconds": seconds,
-        "split": split,
+        "split": "test",
         "evaluation": evaluation.to_dict(),
         "provenance": data.provenance,
     }
@@ -101,7 +99,7 @@ def train(
     if as_json:
         print_json(document)
         return
-    show_evaluation(f"{method} on {title_of(data)}", evaluation, data, split)
+    show_evaluation(f"{method} on {title_of(data)}", evaluation, data, "test")
     print_line("")
     print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
     if out is not None:
@@ -126,13 +124,6 @@ def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
             if out is not None:
                 output.notices.print(f"What was done is in {out}: the same command goes on from there")
             raise
-
-
-def _measured_split(data: "Data") -> "SplitName":
-    if bool((data.test_mask & (data.y >= 0)).any()):
-        return "test"
-    warn("there are no test nodes: the validation nodes, by which the epoch is chosen, flatter the classifier")
-    return "val"
 
 
 def _without_nan(record: dict[str, Any]) -> dict[str, Any]:

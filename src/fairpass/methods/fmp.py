@@ -22,7 +22,7 @@ class FMP(NodeClassifier):
 
     .. math::
         \tfrac12 \|F - H\|^2 + \tfrac{\lambda_s}{2} \mathrm{tr}\big(F^\top (I - \tilde A) F\big)
-        + \lambda_f \|D\, \mathrm{softmax}(F)\|,
+        + \lambda_f \|D\, \mathrm{softmax}(F)\|_2^2 \;\text{ or }\; \lambda_f \|D\, \mathrm{softmax}(F)\|_1,
 
     trained with cross-entropy. :math:`D` has a row for each pair of groups, :math:`1/N_b` on the one and
     :math:`-1/N_a` on the other, so that :math:`D\,\mathrm{softmax}(F)` are the differences between their mean
@@ -37,12 +37,13 @@ class FMP(NodeClassifier):
         F' &= Y - \gamma g\big(\mathrm{prox}(\bar u)\big),
 
     where :math:`\mathrm{prox}(u) = \frac{2\lambda_f}{2\lambda_f + \beta} u` for the squared norm (`"l2"`);
-    for the absolute one (`"l1"`) it clips each entry to :math:`[-\lambda_f, \lambda_f]`. A clipped dual
-    moves no node further than about :math:`\lambda_f / N_a`, which is next to nothing on large graphs.
+    for the other (`"l1"`) it clips each entry to :math:`[-\lambda_f, \lambda_f]`. A clipped dual moves no
+    node further than about :math:`\lambda_f / N_a`, next to nothing on large graphs. The other step is mild,
+    too: the slope of a softmax is at most 1/2, so it takes away at most about a quarter of a difference.
 
     What differs from the public code: it divides both halves of `D` by `N` instead of by each group's size,
     so that the rows are no differences of means; it writes `D` into the sensitive vector in place, so that
-    later layers, epochs and runs see another one; it takes the softmax in `g` at :math:`D^\top u`
+    later epochs and runs see another one; it takes the softmax in `g` at :math:`D^\top u`
     instead of at `F`, which is no gradient. More than two groups are not in the paper; for two, the
     pseudo-inverse is its :math:`1/(\gamma D D^\top)`. The message passing replaces a backbone: it has none.
 

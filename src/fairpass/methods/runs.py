@@ -65,7 +65,9 @@ def trials(methods: Mapping[str, NodeClassifier], seeds: Iterable[int]) -> list[
     return [Trial(name, _with_seed(methods[name], seed)) for seed in seeds for name in methods]
 
 
-def run_all(todo: Sequence[Trial], data: Data, *, jobs: int = 1, callbacks: Sequence[Callback] = ()) -> Generator[Run]:
+def run_all(
+    todo: Sequence[Trial], data: Data, *, jobs: int = 1, callbacks: Sequence[Callback] = ()
+) -> Generator[Run, None, None]:
     """Train and evaluate, and yield each run when it is done; one that fails does not stop the others.
 
     Args:
@@ -107,7 +109,7 @@ def _in_words(problem: Exception) -> str:
     return str(problem) if known and str(problem) else f"{type(problem).__name__}: {problem}"
 
 
-def _run_in_processes(todo: Sequence[Trial], data: Data, jobs: int) -> Generator[Run]:
+def _run_in_processes(todo: Sequence[Trial], data: Data, jobs: int) -> Generator[Run, None, None]:
     lost: list[Trial] = []
     with _Workers(data, jobs) as workers:
         waiting = {workers.submit(trial): trial for trial in todo}

@@ -1,0 +1,167 @@
+"""`fairpass compare`: one table, kept on disk, and no method loses another's results."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import Result
+
+from fairpass.cli import output
+from fairpass.errors import DataError
+from fairpass.methods import GAT, GCN, names
+from fairpass.methods.comparison import Comparison
+from fairpass.training import Task
+
+Run = Callable[..., Result]
+RunJson = Callable[..., Any]
+
+QUICK = ("compare", "german", "--methods", "gcn,gat", "--epochs", "2", "--seeds", "2")
+
+
+def fail(self: GAT, task: Task) -> None:
+    raise DataError("no attention today")
+
+
+def test_table_has_a_row_for_each_method(run: Run) -> None:
+    result = run(*QUICK)
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    assert lines[2].split() == ["method", "AUC", "F1", "ACC", "ΔDP", "ΔEO", "rank"]
+    assert [line.split()[0] for line in lines[4:7]] == ["constant", "gcn", "gat"]
+    assert all(line.count("±") == 5 for line in lines[4:7])
+    assert "mean ± standard deviation of 2 seeds" in result.stdout
+    assert "predicts the same for every node" in result.stdout
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_table_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(output, "console", Console(width=width, highlight=False))
+    lines = run(*QUICK).stdout.splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert [line.split()[0] for line in lines[4:7]] == ["constant", "gcn", "gat"]  # none is folded
+
+
+def test_one_seed_has_no_deviation(run: Run) -> None:
+    result = run(*QUICK[:-1], "1")
+    assert "±" not in result.stdout
+    assert "one seed, in percent" in result.stdout
+
+
+def test_results_are_kept_and_gone_on_from(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    out = tmp_path / "german.json"
+    first = run(*QUICK, "--out", out)
+    assert first.stdout.endswith(f"All results are in {out}.\n")
+    before = Comparison.load(out)
+    assert len(before.runs) == 6
+
+    again = run(*QUICK, "--out", out)
+    assert again.stderr == f"6 of 6 runs are in {out} already\n"
+    assert again.stdout == first.stdout
+    assert Comparison.load(out) == before
+
+    more = run("compare", "german", "--methods", "gin", "--epochs", "2", "--seeds", "3", "--out", out)
+    assert more.stderr == f"2 of 6 runs are in {out} already\n"
+    after = Comparison.load(out)
+    assert after.runs[:6] == before.runs
+    assert [row.method for row in after.rows] == ["constant", "gcn", "gat", "gin"]
+    assert "2 of 3 seeds only" in more.stdout
+
+
+def test_other_settings_do_not_mix(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "german.json"
+    run(*QUICK, "--out", out)
+    kept = out.read_bytes()
+    for change, message in (
+        (["--learning-rate", "0.5"], "(it had learning_rate=0.01, now 0.5); remove"),
+        (["--drop-sensitive"], "must be of the same graph, split and features (they are not); remove"),
+    ):
+        result = run(*QUICK, *change, "--out", out)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert result.stderr.endswith("or choose another --out\n")
+        assert out.read_bytes() == kept
+
+
+def test_a_file_that_is_something_else_is_kept(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "letter.json"
+    out.write_text("Dear all")
+    result = run(*QUICK, "--out", out)
+    assert result.exit_code == 1
+    assert "must be a fairpass comparison (damaged or not one" in result.stderr
+    assert out.read_text() == "Dear all"
+
+
+def test_a_failing_method_loses_nothing(
+    run: Run, run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "german.json"
+    with monkeypatch.context() as broken:
+        broken.setattr(GAT, "build", fail)
+        result = run(*QUICK, "--out", out)
+    assert result.exit_code == 0
+    row = next(line for line in result.stdout.splitlines() if line.strip().startswith("gat"))
+    assert row.split() == ["gat", "failed", "-", "-", "-", "-", "-"]
+    assert "failed in 2 of 2 runs: no attention today" in result.stdout
+    assert Comparison.load(out).row("gcn").failed == 0
+
+    mended = run(*QUICK, "--out", out, "--json")
+    assert mended.stderr == f"4 of 6 runs are in {out} already\n"
+    assert all(not row["failed"] for row in json.loads(mended.stdout)["rows"])
+    assert json.loads(out.read_text()) == json.loads(mended.stdout)
+
+
+def test_an_interruption_keeps_the_runs_before(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(self: GAT, task: Task) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GAT, "build", press)
+    result = run(*QUICK, "--out", tmp_path / "german.json")
+    assert (result.exit_code, result.stderr) == (130, "Interrupted\n")
+    assert [run.method for run in Comparison.load(tmp_path / "german.json").runs] == ["constant", "gcn"]
+
+
+def test_a_place_that_cannot_be_written_is_found_first(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(self: GCN, task: Task) -> None:
+        pytest.fail("trained before the place was tried")
+
+    monkeypatch.setattr(GCN, "build", never)
+    (tmp_path / "file").touch()
+    result = run(*QUICK, "--out", tmp_path / "file" / "german.json")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_all_methods_are_meant_by_default(
+    run_json: RunJson, monkeypatch: pytest.MonkeyPatch, own_tables: dict[str, Path]
+) -> None:
+    tables = ["--nodes", own_tables["nodes"], "--edges", own_tables["edges"]]
+    roles = ["--id", "name", "--label", "hired", "--sensitive", "sex"]
+    found = run_json("compare", *tables, *roles, "--epochs", "1", "--seeds", "1", "--json")
+    assert [row["method"] for row in found["rows"]] == names()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "gcn,gnc"], "Error: 'method' must be one of constant, gcn"),
+        (["--seeds", "0"], "Invalid value for '--seeds'"),
+        (["--jobs", "0"], "Invalid value for '--jobs'"),
+    ],
+)
+def test_wrong_arguments(run: Run, arguments: list[str], message: str) -> None:
+    result = run("compare", "german", *arguments)
+    assert result.exit_code in {1, 2}
+    assert message in result.stderr
+
+
+@pytest.mark.slow
+def test_processes(run_json: RunJson, tmp_path: Path) -> None:
+    document = run_json(*QUICK, "--jobs", "2", "--out", tmp_path / "german.json", "--json")
+    assert len(document["runs"]) == 6
+    assert not any(row["failed"] for row in document["rows"])

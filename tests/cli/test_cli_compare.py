@@ -119,9 +119,12 @@ def test_an_interruption_keeps_the_runs_before(run: Run, tmp_path: Path, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(GAT, "build", press)
-    result = run(*QUICK, "--out", tmp_path / "german.json")
-    assert (result.exit_code, result.stderr) == (130, "Interrupted\n")
-    assert [run.method for run in Comparison.load(tmp_path / "german.json").runs] == ["constant", "gcn"]
+    out = tmp_path / "german.json"
+    result = run(*QUICK, "--out", out)
+    assert result.exit_code == 130
+    assert result.stderr == f"What was done is in {out}: the same command goes on from there\nInterrupted\n"
+    assert [run.method for run in Comparison.load(out).runs] == ["constant", "gcn"]
+    assert run(*QUICK).stderr == "Interrupted\n"
 
 
 def test_a_place_that_cannot_be_written_is_found_first(

@@ -229,6 +229,18 @@ def test_a_step_along_the_message_lowers_the_discrepancy(simplified: bool) -> No
     assert float(term.value(points - gradient / term.curvature(0.6), 0.6)) < float(value)
 
 
+@variants
+@kernels
+@pytest.mark.parametrize("n", [30, 700])
+def test_few_digits_are_as_far_off_as_they_say(n: int, kernel: KernelName, simplified: bool) -> None:
+    points, sens = problem(12, n, groups=3)
+    term = Discrepancy(Groups.of(sens, torch.float64), simplified=simplified, kernel=kernel, eps=TIGHT)
+    rough, error = term.constant_value(points.requires_grad_(), 0.6, 1e-3)
+    assert not rough.requires_grad
+    assert abs(float(rough) - float(term.value(points.detach(), 0.6))) <= error + 1e-12
+    assert error <= 1e-3 * 12
+
+
 def test_batch_equals_one_by_one() -> None:
     points, sens = problem(6)
     stack, alpha = torch.stack([points, 3 * points]), torch.tensor([0.2, 5.0], dtype=torch.float64)

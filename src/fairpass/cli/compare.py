@@ -12,6 +12,7 @@ from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
 from fairpass.cli.progress import bar
 from fairpass.cli.results import show_comparison, title_of
+from fairpass.cli.threads import choose_threads
 from fairpass.cli.training_options import TrainingOptions
 from fairpass.errors import DataError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairpass.methods import NodeClassifier
     from fairpass.methods.comparison import Comparison
-    from fairpass.training import EpochRecord
+    from fairpass.methods.runs import Run
 
 EXAMPLES = examples(
     {
@@ -95,6 +96,7 @@ def run_trials(
     """Return a comparison with every run it lacked, showing how far it is and storing each result at once."""
     from fairpass.methods.runs import run_all, trials
 
+    choose_threads(data)
     planned = trials(classifiers, seeds)
     todo = [trial for trial in planned if not comparison.has(trial)]
     if len(todo) < len(planned):
@@ -102,23 +104,26 @@ def run_trials(
     if out is not None:
         comparison.save(out)  # finds out early if it cannot be written
     epochs = {(trial.method, trial.seed): trial.classifier.training.epochs for trial in todo}
-    done: list[str] = []
+    done: list[Run] = []
     with bar(sum(epochs.values())) as progress:
 
         def show(epoch: int = 0) -> None:
-            current = todo[min(len(done), len(todo) - 1)]
-            label = f"{current.method}, seed {current.seed}" if jobs == 1 else "Training"
-            progress.show(sum(epochs.values()) - remaining + epoch, label, f"{len(done)}/{len(todo)} runs")
+            # In this process the runs are made in their order; in others, several at a time.
+            current = next(iter(todo[len(done) :]), None) if jobs == 1 else None
+            label = f"{current.method}, seed {current.seed}" if current else "Training"
+            before = sum(epochs[run.method, run.seed] for run in done)
+            progress.show(before + epoch, label, f"{len(done)}/{len(todo)} runs")
 
-        def show_epoch(record: "EpochRecord") -> None:
-            show(record.epoch + 1)
-
-        remaining = sum(epochs.values())
-        for run in run_all(todo, data, jobs=jobs, callbacks=[show_epoch]):
-            comparison = comparison.plus(run)
+        show()
+        try:
+            for run in run_all(todo, data, jobs=jobs, callbacks=[lambda record: show(record.epoch + 1)]):
+                comparison = comparison.plus(run)
+                if out is not None:
+                    comparison.save(out)
+                done.append(run)
+                show()
+        except KeyboardInterrupt:
             if out is not None:
-                comparison.save(out)
-            done.append(run.method)
-            remaining -= epochs[run.method, run.seed]
-            show()
+                output.notices.print(f"What was done is in {out}: the same command goes on from there")
+            raise
     return comparison

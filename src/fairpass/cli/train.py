@@ -15,6 +15,7 @@ from fairpass.cli.output import JsonFlag, examples, print_json, print_line, work
 from fairpass.cli.parameters import parse_parameters
 from fairpass.cli.progress import bar, in_short
 from fairpass.cli.results import show_evaluation, title_of
+from fairpass.cli.threads import choose_threads
 from fairpass.cli.training_options import TrainingOptions
 from fairpass.files import write_text
 
@@ -74,6 +75,7 @@ def train(
     chosen = training.applied_to(found.default_training()).but(seed=seed)
     model = found(**parameters, training=chosen)
     data = graph.load()
+    choose_threads(data)
 
     start = time.perf_counter()
     _fit(model, data, out)

@@ -38,7 +38,7 @@ class EDITS(NodeClassifier):
         W = \max_f\; \mathrm{mean}_{s=0} f(z) - \mathrm{mean}_{s=1} f(z), \qquad
         z = [\tilde X, \tilde A \tilde X, \tilde A^2 \tilde X]
 
-    over the training nodes of known group. Each of `debias_epochs` rounds takes eight steps of the critic, one of
+    over all nodes of known group. Each of `debias_epochs` rounds takes eight steps of the critic, one of
     `t` on :math:`\alpha \|\tilde X - X\|_F + \beta W` and one of :math:`\tilde A` on
     :math:`\|\tilde A - A\|_F^2 + \gamma W`; after each, small weights are cut (the proximal step of the L1 norm)
     and the rest clamped, :math:`\tilde A` made symmetric. Then the `drop` columns of smallest `t` are set to zero;
@@ -50,10 +50,12 @@ class EDITS(NodeClassifier):
     cannot be told for another graph, so that is taken as it is, with the same columns set to zero.
 
     What differs from the public code: :math:`\tilde A` is never dense, only the edges and the most promising
-    candidates are stored (see :mod:`~fairpass.methods.edits_debias`), so that memory grows with the edges; the
-    critic's output has no dropout; the critic is trained before its first use; all is in single, not half
-    precision, in which most changes of existing edges are lost to rounding; of columns with equal `t`, those that
-    differ more between the groups are dropped first.
+    candidates are stored, see :mod:`~fairpass.methods.edits_debias`, so that memory grows with the edges. The
+    groups are compared over all nodes, as in the paper, not over the training nodes. The critic is trained
+    before its first use, and its output has no dropout. All is in single precision; in half precision, as there,
+    most changes of edges are lost to rounding, which hides that the L1 norm lowers every edge alike: here an
+    edge's fall counts from there. There is a budget for changes. Of columns with equal `t`, those that differ
+    more between the groups are dropped first.
 
     Args:
         alpha: :math:`\alpha`.
@@ -62,7 +64,7 @@ class EDITS(NodeClassifier):
         tau: :math:`\tau`.
         drop: number of columns set to zero.
         debias_epochs: rounds of debiasing.
-        candidates: at most this many edges can be new, as a share of the graph's edges.
+        budget: at most this share of the edges is removed, and at most as many are added.
         backbone: of the GNN, `"gcn"`, `"gin"` or `"gat"`.
         num_layers: of the GNN.
         hidden: width of the GNN.
@@ -82,7 +84,7 @@ class EDITS(NodeClassifier):
         tau: float = 0.015,
         drop: int = 4,
         debias_epochs: int = 100,
-        candidates: float = 0.25,
+        budget: float = 0.25,
         backbone: Backbone = "gcn",
         num_layers: int = 2,
         hidden: int = 16,
@@ -90,12 +92,12 @@ class EDITS(NodeClassifier):
         training: Training | None = None,
     ) -> None:
         super().__init__(training=training)
-        check_at_least(0, alpha=alpha, beta=beta, gamma=gamma, drop=drop, candidates=candidates)
+        check_at_least(0, alpha=alpha, beta=beta, gamma=gamma, drop=drop, budget=budget)
         check_at_least(1, debias_epochs=debias_epochs, num_layers=num_layers, hidden=hidden)
         check_fraction(tau=tau, dropout=dropout)
         check_choice(get_args(Backbone), backbone=backbone)
         self.alpha, self.beta, self.gamma, self.tau = alpha, beta, gamma, tau
-        self.drop, self.debias_epochs, self.candidates = drop, debias_epochs, candidates
+        self.drop, self.debias_epochs, self.budget = drop, debias_epochs, budget
         self.backbone, self.num_layers, self.hidden, self.dropout = backbone, num_layers, hidden, dropout
 
     @classmethod
@@ -122,7 +124,7 @@ class EDITS(NodeClassifier):
         if self.drop >= task.num_features:
             raise ValueError(f"'drop' must leave some of the {task.num_features} features (got {self.drop})")
         widths = (task.num_features, *[self.hidden] * (self.num_layers - 1), task.num_classes)
-        settings = Debiasing(self.alpha, self.beta, self.gamma, self.tau, self.debias_epochs, self.candidates)
+        settings = Debiasing(self.alpha, self.beta, self.gamma, self.tau, self.debias_epochs, self.budget)
         return _Debiased(GNN(self.backbone, widths, self.dropout), settings, self.drop)
 
 
@@ -179,9 +181,9 @@ class _Debiased(Program):
 
 
 def _contrast(task: Task) -> Tensor:
-    """Return `q`, whose product with a column is the difference of the groups' means over training nodes."""
+    """Return `q`, whose product with a column is the difference of the groups' means."""
     contrast = torch.zeros(task.num_nodes, dtype=task.x.dtype, device=task.device)
     for group, sign in ((0, 1.0), (1, -1.0)):
-        nodes = task.train_nodes[task.sens[task.train_nodes] == group]
-        contrast[nodes] = sign / len(nodes)
+        members = task.sens == group
+        contrast[members] = sign / members.sum()
     return contrast

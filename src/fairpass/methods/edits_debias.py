@@ -45,7 +45,7 @@ class Debiasing:
         gamma: weight of the Wasserstein distance when the edges are learnt, against staying close to them.
         tau: an edge changes if its weight changed by more than this share of the largest change.
         epochs: number of rounds.
-        candidates: at most this many new edges, as a share of the graph's edges.
+        budget: at most this share of the edges is removed, and at most as many are added.
     """
 
     alpha: float
@@ -53,7 +53,7 @@ class Debiasing:
     gamma: float
     tau: float
     epochs: int
-    candidates: float
+    budget: float
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: Debiasing)
         contrast: `q`, `(N,)`.
         settings: how.
     """
-    graph = WeightedGraph(edge_index, len(x))
+    graph = WeightedGraph(edge_index, len(x), settings.budget)
     norms = x.norm(dim=0)
     columns = x / norms.clamp(min=torch.finfo(x.dtype).tiny)
     length = (norms > 0).to(x)  # of the normalised columns
@@ -106,7 +106,7 @@ def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: Debiasing)
         near, far = (columns @ (scales.detach() * weight) for weight in weights[1:])
         gradient = LowRank(torch.stack([contrast, once], 1), torch.stack([near + graph @ far, far], 1))
         if epoch % _RENEWED_EVERY == 0:
-            graph.renew(gradient, settings.candidates)
+            graph.renew(gradient)
         graph.descend(gradient, settings.gamma, rate)
     return Debiased(graph.binary(settings.tau), scales.detach(), torch.tensor(distances))
 
@@ -150,10 +150,16 @@ class WeightedGraph:
 
     Stored are the graph's own edges, at first of weight 1, and candidates for new ones, at first of weight 0;
     both directions of each, as their gradients differ.
+
+    Args:
+        edge_index: `(2, E)`, taken as undirected.
+        num_nodes: number of nodes.
+        budget: number of candidates, and of edges that can be removed, as a share of the edges.
     """
 
-    def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
+    def __init__(self, edge_index: Tensor, num_nodes: int, budget: float) -> None:
         self.edges: Tensor = to_undirected(remove_self_loops(edge_index)[0], num_nodes=num_nodes)
+        self.budget = round(budget * self.edges.shape[1] / 2)
         self.structure = Structure(self.edges, num_nodes)
         self.weights = torch.ones(self.structure.row.shape, device=edge_index.device)
         self.original = self.weights.clone()
@@ -164,11 +170,10 @@ class WeightedGraph:
         """Return the product with a vector `(N,)`."""
         return (self.structure.matrix(self.weights) @ vector[:, None])[:, 0]
 
-    def renew(self, gradient: LowRank, share: float) -> None:
+    def renew(self, gradient: LowRank) -> None:
         """Make candidates of the pairs of nodes whose weight the gradient would raise most."""
         nodes = self.structure.num_nodes
-        count = round(share * self.edges.shape[1] / 2)
-        pairs = strongest_pairs(LowRank(-gradient.left, gradient.right), count, self.edges)
+        pairs = strongest_pairs(LowRank(-gradient.left, gradient.right), self.budget, self.edges)
         renewed = Structure(torch.cat([self.edges, pairs, pairs.flip(0)], 1), nodes)
         stored, wanted = (s.row * nodes + s.col for s in (self.structure, renewed))
         place = torch.searchsorted(stored, wanted).clamp(max=len(stored) - 1)
@@ -192,9 +197,12 @@ class WeightedGraph:
         row, col = self.structure.row, self.structure.col
         change, existing = self.weights - self.original * self.idle.weight, self.original > 0
         added = ~existing & (change > tau * change.max())
-        removed = existing & (change < tau * change.min())
-        kept = (added | existing & ~removed) & (row != col)
-        return torch.stack([row, col])[:, kept]
+        removed = existing & (row != col) & (change < tau * change.min())
+        # Both directions of an edge changed alike; of more than the budget, those that fell most are removed.
+        falls = change[removed].sort().values
+        if len(falls) > 2 * self.budget:
+            removed &= change < falls[2 * self.budget]
+        return torch.stack([row, col])[:, (added | existing & ~removed) & (row != col)]
 
 
 class Idle:
@@ -214,53 +222,35 @@ class Idle:
 
 
 def strongest_pairs(matrix: LowRank, count: int, edges: Tensor) -> Tensor:
-    """Return the pairs `(2, count)` of different nodes with the largest mean of the two entries, edges excluded.
+    """Return the pairs `(2, count)` of different nodes with the largest mean of their two entries, no edges.
 
-    An entry is at most the product of two norms: with the nodes sorted by norm, it is enough to look at pairs
-    whose product of norms reaches the entries that were found.
+    Nodes with similar rows are put into cells. What an entry between two cells can be at most follows from the
+    cells' ranges, so pairs of cells are looked at best first, until none can hold anything better.
     """
     ahead, behind = matrix.halves()
+    cells = _cells(ahead)
+    first, second = torch.triu_indices(len(cells), len(cells), device=ahead.device)
+    bounds, order = _bounds(ahead, behind, cells, first, second).sort(descending=True)
     nodes = len(ahead)
-    norms, order = ahead.norm(dim=1).sort(descending=True)
-    taken = edges[0] * nodes + edges[1]
-    everything = nodes * (nodes - 1) // 2
-    limit = min(everything, max(_MOST_PAIRS, 4 * count))
-    looked_at = min(4 * count, limit)
-    while True:
-        bound = 0.0 if looked_at == everything else _bound(norms, looked_at)
-        first, second = (order[place] for place in _pairs_above(norms, bound))
-        fresh = ~torch.isin(first * nodes + second, taken, assume_unique=True)
-        first, second = first[fresh], second[fresh]
-        found = (ahead[first] * behind[second]).sum(-1)
-        best = found.topk(min(count, len(found)))
-        nothing_missed = len(best.values) == count and bool((best.values[-1:] >= bound).all())
-        if nothing_missed or looked_at == limit:
-            return torch.stack([first, second])[:, best.indices]
-        looked_at = min(4 * looked_at, limit)
-
-
-def _partners(norms: Tensor, bound: float) -> Tensor:
-    """Return with how many nodes after it each node has a product of norms of at least `bound`."""
-    least = bound / norms.clamp(min=torch.finfo(norms.dtype).tiny)
-    reach = torch.searchsorted(-norms, -least, right=True)
-    return (reach - torch.arange(1, len(norms) + 1, device=norms.device)).clamp(min=0)
-
-
-def _bound(norms: Tensor, count: int) -> float:
-    """Return the least bound, up to rounding, that no more than `count` products of two norms reach."""
-    low, high = 0.0, 2 * float(norms[0] * norms[1])
-    for _ in range(40):
-        middle = (low + high) / 2
-        if int(_partners(norms, middle).sum()) > count:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _pairs_above(norms: Tensor, bound: float) -> tuple[Tensor, Tensor]:
-    """Return all pairs of positions whose product of norms is at least `bound`."""
-    partners = _partners(norms, bound)
-    first = torch.arange(len(norms), device=norms.device).repeat_interleave(partners)
-    start = (partners.cumsum(0) - partners)[first]
-    return first, torch.arange(len(first), device=norms.device) - start + first + 1
+    taken = (edges[0] * nodes + edges[1]).sort().values
+    values, pairs = ahead.new_empty(0), edges.new_empty((2, 0))
+    at_once = max(1, _ENTRIES_AT_ONCE // cells.shape[1] ** 2)
+    for some, bound in zip(order.split(at_once), bounds[::at_once].tolist(), strict=True):
+        least = float(values[-1]) if 0 < len(values) == count else -inf
+        if count == 0 or bound <= least:
+            break
+        one, other = cells[first[some]], cells[second[some]]
+        products = ahead[one] @ behind[other].mT
+        # In a cell with itself, every pair occurs twice; so do the nodes that fill up the last cells.
+        pair, i, j = torch.nonzero((products > least) & (one[:, :, None] != other[:, None, :]), as_tuple=True)
+        found = torch.stack([one[pair, i], other[pair, j]]).sort(0).values
+        key, place = torch.unique(found[0] * nodes + found[1], return_inverse=True)
+        entry = products.new_empty(len(key)).scatter_(0, place, products[pair, i, j])
+        fresh = taken[torch.searchsorted(taken, key).clamp(max=len(taken) - 1)] != key
+        # Those of earlier rounds may come again with a node that fills up.
+        fresh &= ~torch.isin(key, pairs[0] * nodes + pairs[1])
+        values = torch.cat([values, entry[fresh]])
+        pairs = torch.cat([pairs, torch.stack([key // nodes, key % nodes])[:, fresh]], 1)
+        values, best = values.topk(min(count, len(values)))
+        pairs = pairs[:, best]
+    return pairs

@@ -112,7 +112,7 @@ def _choice(n: int, d: int, width: float, q: int) -> dict[str, Cell]:
         return lambda: gauss_sum(x, x, w, 1.0, backend=backend)
 
     names: list[Backend] = ["auto", "split", "tiled"]
-    if cost.spectral_cost(2 * n, q, sizes) < 10 * cost.pairwise_cost(n**2, q):
+    if cost.spectral_cost(n, n, q, sizes, same=True) < 10 * cost.pairwise_cost(n**2, q):
         names.append("spectral")
     taken = side_by_side({name: competitor(name) for name in names}, rounds=3, budget=0.5)
     milliseconds = {name: 1e3 * taken[name].least if name in taken else None for name in ("tiled", "spectral", "split")}

@@ -32,7 +32,7 @@ def test_table_has_a_row_for_each_method(run: Run) -> None:
     assert lines[2].split() == ["method", "AUC", "F1", "ACC", "ΔDP", "ΔEO", "rank"]
     assert [line.split()[0] for line in lines[4:7]] == ["constant", "gcn", "gat"]
     assert all(line.count("±") == 5 for line in lines[4:7])
-    assert "mean ± standard deviation of 2 seeds" in result.stdout
+    assert "mean ± standard deviation over 2 seeds, in percent" in result.stdout
     assert "predicts the same for every node" in result.stdout
     assert result.stderr == ""
 

@@ -303,6 +303,17 @@ def test_predictions_go_to_known_formats_only(run: Run, tmp_path: Path) -> None:
     assert "--out must end in .csv or .parquet" in result.stderr
 
 
+def test_parquet_needs_pyarrow(run: Run, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any, **__: Any) -> None:
+        raise ImportError("pyarrow")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", missing)
+    result = run("predict", stored, "german", "--out", tmp_path / "found.parquet")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: writing .parquet files needs pyarrow: pip install fairpass[parquet]\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_methods_are_listed(run: Run, run_json: RunJson) -> None:
     lines = run("methods").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:]] == names()

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
-from fairpass.cli.progress import bar
+from fairpass.cli.progress import bar, note
 from fairpass.cli.results import show_comparison, title_of
 from fairpass.cli.threads import choose_threads
 from fairpass.cli.training_options import TrainingOptions
@@ -100,7 +99,7 @@ def run_trials(
     planned = trials(classifiers, seeds)
     todo = [trial for trial in planned if not comparison.has(trial)]
     if len(todo) < len(planned):
-        output.notices.print(f"{len(planned) - len(todo)} of {len(planned)} runs are in {out} already")
+        note(f"{len(planned) - len(todo)} of {len(planned)} runs are in {out} already")
     if out is not None:
         comparison.save(out)  # finds out early if it cannot be written
     epochs = {(trial.method, trial.seed): trial.classifier.training.epochs for trial in todo}
@@ -124,6 +123,6 @@ def run_trials(
                 show()
         except KeyboardInterrupt:
             if out is not None:
-                output.notices.print(f"What was done is in {out}: the same command goes on from there")
+                note(f"What was done is in {out}: the same command goes on from there")
             raise
     return comparison

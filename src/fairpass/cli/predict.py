@@ -9,6 +9,7 @@ from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import examples, print_line, working
 from fairpass.cli.stored_model import ModelPath, load_with_graph
+from fairpass.errors import DataError
 from fairpass.files import atomic_path
 
 if TYPE_CHECKING:
@@ -45,10 +46,7 @@ def predict(
     with working("Predicting"):
         predictions = _predictions(classifier, data)
         with atomic_path(out) as temporary:
-            if out.suffix == ".csv":
-                predictions.to_csv(temporary, index=False)
-            else:
-                predictions.to_parquet(temporary, index=False)
+            _write(predictions, temporary, out.suffix)
     print_line(f"{len(predictions):,} predictions are in {out}.")
 
 
@@ -68,3 +66,13 @@ def _predictions(model: "NodeClassifier", data: "Data") -> "pd.DataFrame":
             "group": [data.group_names[i] if i >= 0 else None for i in data.sens.tolist()],
         }
     )
+
+
+def _write(predictions: "pd.DataFrame", path: Path, suffix: str) -> None:
+    if suffix == ".csv":
+        predictions.to_csv(path, index=False)
+        return
+    try:
+        predictions.to_parquet(path, engine="pyarrow", index=False)
+    except ImportError as error:
+        raise DataError("writing .parquet files needs pyarrow: pip install fairpass[parquet]") from error

@@ -1,10 +1,11 @@
-"""A bar on stderr while something trains, if somebody is watching."""
+"""What is said on stderr while something trains: a bar, if somebody is watching, and a word when it is needed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from fairpass.cli import output
 
@@ -46,3 +47,8 @@ def in_short(record: "EpochRecord") -> str:
     """Return what an epoch came to, on the validation nodes, in percent."""
     metrics = (f"{name} {100 * record.metrics[name]:.1f}" for name in ("AUC", "ACC", "DP", "EO"))
     return " ".join([f"loss {record.loss:.3f}", *metrics])
+
+
+def note(message: str) -> None:
+    """Print a line, however long, beside the bar."""
+    output.notices.print(Text(message), soft_wrap=True)

@@ -27,7 +27,9 @@ _METRICS = {
 }
 _COLUMNS = {"AUC": "AUC", "F1": "F1", "ACC": "ACC", "DP": "ΔDP", "EO": "ΔEO"}
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
-_FAIRNESS = ("delta_dp", "delta_eo", "equalized_odds")
+# What is less than this is not seen in percent with one decimal.
+_VISIBLE = 0.0005
+_FAIRNESS = ("delta_dp", "delta_eo")
 
 
 def title_of(data: "Data") -> str:
@@ -69,7 +71,7 @@ def _metrics(evaluation: "Evaluation") -> Table:
         if level:
             ends = intervals.get(attribute)
             cells.append(f"{_percent(ends.low)} to {_percent(ends.high)}" if ends else "-")
-        made.add_row(name, *cells, style="bold" if attribute in _FAIRNESS[:2] else None)
+        made.add_row(name, *cells, style="bold" if attribute in _FAIRNESS else None)
     return made
 
 
@@ -96,16 +98,17 @@ def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
     everybody = f"giving {label!r} to every node, which is right for {_percent(share)} %"
     yield f"It is {relation} accurate than {everybody}."
     for metric, happens in (("delta_dp", "is predicted"), ("delta_eo", "is found, where it is true,")):
-        if pair := evaluation.worst_pair.get(metric):
-            points = f"{_percent(getattr(evaluation, metric))} points"
+        pair, gap = evaluation.worst_pair.get(metric), getattr(evaluation, metric)
+        if pair is not None and gap >= _VISIBLE:
+            points = f"{_percent(gap)} points"
             yield f"{pair.label!r} {happens} {points} more often for {pair.high!r} than for {pair.low!r}."
 
 
 def show_comparison(title: str, comparison: "Comparison") -> None:
     """Print a comparison: a row for each method, and what to know of it below."""
     runs = max(len(row.seeds) for row in comparison.rows)
-    spread = f"mean ± standard deviation of {runs} seeds, in percent" if runs > 1 else "one seed, in percent"
-    section(title, _table(comparison), Text(f"{spread}; rank: average over the five metrics", style="dim"))
+    numbers = f"mean ± standard deviation over {runs} seeds" if runs > 1 else "one seed"
+    section(title, _table(comparison), Text(f"{numbers}, in percent; rank: mean of the five", style="dim"))
     if notes := [(row.method, Text("; ".join(row.flags))) for row in comparison.rows if row.flags]:
         section("What to know", rows(notes))
 

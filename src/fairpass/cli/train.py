@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
 from fairpass.cli.parameters import parse_parameters
-from fairpass.cli.progress import bar, in_short
+from fairpass.cli.progress import bar, in_short, note
 from fairpass.cli.results import show_evaluation, title_of
 from fairpass.cli.threads import choose_threads
 from fairpass.cli.training_options import TrainingOptions
@@ -112,7 +111,7 @@ def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
     """Train with a bar; with a directory, in a way that can be interrupted."""
     checkpoint = None if out is None else out / CHECKPOINT
     if checkpoint is not None and checkpoint.exists():
-        output.notices.print(f"Going on with the interrupted training in {out}")
+        note(f"Going on with the interrupted training in {out}")
     total = model.training.epochs
     with bar(total) as progress:
 
@@ -124,7 +123,7 @@ def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
             model.fit(data, callbacks=[show], checkpoint=checkpoint)
         except KeyboardInterrupt:
             if out is not None:
-                output.notices.print(f"What was done is in {out}: the same command goes on from there")
+                note(f"What was done is in {out}: the same command goes on from there")
             raise
 
 

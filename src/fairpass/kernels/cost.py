@@ -11,7 +11,7 @@ PAIR, PAIR_COLUMN = 2.5, 0.05
 # Nanoseconds for one mode of one point and column, and for computing one feature of one point.
 MODE_COLUMN, FEATURE = 0.03, 4.0
 # Nanoseconds for what any spectral sum, and any piece of a sum cut to pieces, costs besides.
-SPECTRAL_CALL, PIECE = 7e5, 5e5
+SPECTRAL_CALL, PIECE = 5e5, 5e5
 # Nanoseconds for deciding, for one point, on which side of a cut it is and whose reach it is in.
 CUT = 40.0
 
@@ -21,6 +21,8 @@ def pairwise_cost(pairs: float, q: int) -> float:
     return pairs * (PAIR + PAIR_COLUMN * q)
 
 
-def spectral_cost(points: float, q: int, sizes: tuple[int, ...]) -> float:
-    """Return the cost of moments and evaluation over `points` points in all."""
-    return SPECTRAL_CALL + points * (MODE_COLUMN * q * math.prod(sizes) + FEATURE * sum(sizes))
+def spectral_cost(targets: float, sources: float, q: int, sizes: tuple[int, ...], *, same: bool) -> float:
+    """Return the cost of moments and evaluation; points that are both targets and sources are expanded once."""
+    expanded = targets if same else targets + sources
+    by_modes = MODE_COLUMN * q * math.prod(sizes) * (targets + sources)
+    return SPECTRAL_CALL + by_modes + FEATURE * sum(sizes) * expanded

@@ -55,7 +55,7 @@ def choose(
         return Plan("split", cuts=_cut_all(box, points, others, q, eps))
     if backend == "auto":
         by_pairs = pairwise_cost(batch * n * m, q)
-        by_modes = spectral_cost(batch * (n + m), q, box.sizes)
+        by_modes = spectral_cost(batch * n, batch * m, q, box.sizes, same=t is s)
         in_one = min(by_pairs, by_modes)
         wide = bool((box.side > NARROW * reach(alpha, eps, dimension)[:, None]).any())
         if may_split and wide and in_one > HANDFUL * PIECE:

@@ -38,7 +38,7 @@ def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> C
 
     def cost(n: float, m: float, spans: list[float]) -> float:
         sizes = tuple(feature_count(span / reach + 1, eps, dimension) for span in spans)
-        return PIECE + min(pairwise_cost(n * m, q), spectral_cost(n + m, q, sizes))
+        return PIECE + min(pairwise_cost(n * m, q), spectral_cost(n, m, q, sizes, same=False))
 
     pieces, total = [], 0.0
     whole = Piece(*(torch.arange(p.shape[1], device=p.device) for p in (targets, sources)))

@@ -8,19 +8,19 @@ The critic is linear, so all it needs of `[X~, A~X~, A~^2 X~]` are the differenc
     \frac{\partial W}{\partial \tilde A} = q\,(\tilde X w_1 + \tilde A \tilde X w_2)^\top
     + (\tilde A^\top q)(\tilde X w_2)^\top:
 
-a few products of `A~` with vectors give `W`, and its gradient has rank two. So any entry of the gradient costs
-two multiplications, and the pairs of nodes it would join first are found from norms (`strongest_pairs`); only
+a few products of `A~` with vectors give `W`, and its gradient has rank two. So an entry of the gradient costs two
+multiplications, and the pairs of nodes that it would join first can be found without computing all of it. Only
 those and the edges that exist are stored.
 """
 
 from dataclasses import dataclass
-from math import sqrt
 
 import torch
 from torch import Tensor
 from torch.optim import RMSprop
 from torch_geometric.utils import remove_self_loops, to_undirected
 
+from fairpass.methods.edits_pairs import LowRank, strongest_pairs
 from fairpass.nn import Structure
 
 # The authors' constants, which their code does not vary.
@@ -31,8 +31,6 @@ _CRITIC_STEPS, _CRITIC_BOUND = 8, 0.02
 
 # The gradient changes slowly, so the pairs worth storing are looked for only now and then.
 _RENEWED_EVERY = 10
-# Pairs looked at in one search: one that needs more is content with the best of these.
-_MOST_PAIRS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -122,29 +120,6 @@ def _shrunk(values: Tensor, by: float) -> Tensor:
     return torch.nn.functional.softshrink(values, by)
 
 
-class LowRank:
-    """The matrix `left right'`, of which only some entries are ever computed.
-
-    Args:
-        left: `(N, r)`.
-        right: `(N, r)`.
-    """
-
-    def __init__(self, left: Tensor, right: Tensor) -> None:
-        self.left, self.right = left, right
-
-    def entries(self, row: Tensor, col: Tensor) -> Tensor:
-        """Return some entries."""
-        return (self.left[row] * self.right[col]).sum(-1)
-
-    def halves(self) -> tuple[Tensor, Tensor]:
-        """Return `P, Q` with `P Q'` the symmetric part and equal norms of their rows, as small as can be had."""
-        ratio = self.right.abs().amax(0) / self.left.abs().amax(0)
-        balance = torch.where((ratio > 0) & torch.isfinite(ratio), ratio, 1).sqrt()
-        left, right = self.left * balance / sqrt(2), self.right / balance / sqrt(2)
-        return torch.cat([left, right], 1), torch.cat([right, left], 1)
-
-
 class WeightedGraph:
     """A symmetric adjacency with self-loops, of weights in [0, 1] that are learnt.
 
@@ -219,38 +194,3 @@ class Idle:
         """Take the step that `WeightedGraph` takes."""
         self.velocity = _MOMENTUM * self.velocity + 2 * (self.weight - 1)
         self.weight = min(self.weight - rate * self.velocity - rate * _SPARSITY_OF_EDGES, 1.0)
-
-
-def strongest_pairs(matrix: LowRank, count: int, edges: Tensor) -> Tensor:
-    """Return the pairs `(2, count)` of different nodes with the largest mean of their two entries, no edges.
-
-    Nodes with similar rows are put into cells. What an entry between two cells can be at most follows from the
-    cells' ranges, so pairs of cells are looked at best first, until none can hold anything better.
-    """
-    ahead, behind = matrix.halves()
-    cells = _cells(ahead)
-    first, second = torch.triu_indices(len(cells), len(cells), device=ahead.device)
-    bounds, order = _bounds(ahead, behind, cells, first, second).sort(descending=True)
-    nodes = len(ahead)
-    taken = (edges[0] * nodes + edges[1]).sort().values
-    values, pairs = ahead.new_empty(0), edges.new_empty((2, 0))
-    at_once = max(1, _ENTRIES_AT_ONCE // cells.shape[1] ** 2)
-    for some, bound in zip(order.split(at_once), bounds[::at_once].tolist(), strict=True):
-        least = float(values[-1]) if 0 < len(values) == count else -inf
-        if count == 0 or bound <= least:
-            break
-        one, other = cells[first[some]], cells[second[some]]
-        products = ahead[one] @ behind[other].mT
-        # In a cell with itself, every pair occurs twice; so do the nodes that fill up the last cells.
-        pair, i, j = torch.nonzero((products > least) & (one[:, :, None] != other[:, None, :]), as_tuple=True)
-        found = torch.stack([one[pair, i], other[pair, j]]).sort(0).values
-        key, place = torch.unique(found[0] * nodes + found[1], return_inverse=True)
-        entry = products.new_empty(len(key)).scatter_(0, place, products[pair, i, j])
-        fresh = taken[torch.searchsorted(taken, key).clamp(max=len(taken) - 1)] != key
-        # Those of earlier rounds may come again with a node that fills up.
-        fresh &= ~torch.isin(key, pairs[0] * nodes + pairs[1])
-        values = torch.cat([values, entry[fresh]])
-        pairs = torch.cat([pairs, torch.stack([key // nodes, key % nodes])[:, fresh]], 1)
-        values, best = values.topk(min(count, len(values)))
-        pairs = pairs[:, best]
-    return pairs

@@ -48,7 +48,7 @@ class FairnessTerm:
         term, then values of few digits, and only then exact ones.
         """
         weight = self.lambda_f[..., 0, 0]
-        below = at_most <= weight * self.discrepancy.least + gained
+        below: Tensor = at_most <= weight * self.discrepancy.least + gained
         if bool(below.all()):
             return below
         both = torch.stack([self._taking_part(F), self._taking_part(moved)])

@@ -1,12 +1,14 @@
 """Run benchmarks by name: `python -m benchmarks [names ...] [--quick] [--out DIR]`."""
 
 import argparse
+import os
 from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks.result import Result
+from benchmarks.timing import ONE_THREAD
 
 NAMES = ("kernels", "dispatch", "epochs", "quality")
 RESULTS = Path(__file__).parent / "results"
@@ -19,7 +21,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--out", type=Path, default=RESULTS, help="folder for the results, as JSON (default: %(default)s)"
     )
+    parser.add_argument(
+        "--one-thread", action="store_true", help="processor time of one thread: for a machine that is not quiet"
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.one_thread:
+        os.environ[ONE_THREAD] = "1"
     unknown = set(chosen.names) - set(NAMES)
     if unknown:
         parser.error(f"no benchmark is named {', '.join(sorted(unknown))} (there are: {', '.join(NAMES)})")

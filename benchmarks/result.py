@@ -36,7 +36,7 @@ class Result:
             for column, cell in table.rows[0].items():
                 shown.add_column(column, justify="left" if isinstance(cell, str) else "right")
             for row in table.rows:
-                shown.add_row(*(_text(cell) for cell in row.values()))
+                shown.add_row(*(cell_text(cell) for cell in row.values()))
             console.print(shown)
 
     def write(self, folder: Path, *, quick: bool) -> Path:
@@ -45,7 +45,8 @@ class Result:
         return write_text(folder / f"{self.name}.json", json.dumps(content, indent=1) + "\n")
 
 
-def _text(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
+    """Return a cell as it is shown: numbers with three digits."""
     if cell is None:
         return "-"
     if isinstance(cell, float):

@@ -1,0 +1,53 @@
+"""Put the stored results into `docs/performance.md`: `python -m benchmarks.publish`."""
+
+import json
+import re
+from pathlib import Path
+
+from benchmarks.result import Cell, cell_text
+from fairpass.files import write_text
+
+ROOT = Path(__file__).parent
+PAGE = ROOT.parent / "docs" / "performance.md"
+# Marker on the page -> benchmark and position of its table.
+TABLES = {
+    "kernel": ("kernels", 0),
+    "kernel-growth": ("kernels", 1),
+    "epoch": ("epochs", 0),
+    "sampled": ("epochs", 1),
+    "growth": ("epochs", 2),
+    "bail": ("quality", 1),
+    "fair-steps": ("quality", 0),
+    "fair-steps-bail": ("quality", 2),
+}
+
+
+def markdown(rows: list[dict[str, Cell]]) -> str:
+    columns = list(rows[0])
+    lines = [columns, ["---"] * len(columns), *([cell_text(row[c]) for c in columns] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def fill(page: str, marker: str, content: str) -> str:
+    """Replace what stands between a marker and its end (or put both there at the first time)."""
+    block = f"<!-- bench:{marker} -->\n\n{content}\n\n<!-- /bench:{marker} -->"
+    pattern = rf"<!-- bench:{marker} -->(?:.*?<!-- /bench:{marker} -->)?"
+    return re.sub(pattern, lambda _: block, page, flags=re.DOTALL)
+
+
+def main() -> None:
+    page = PAGE.read_text()
+    for marker, (name, position) in TABLES.items():
+        stored = ROOT / "results" / f"{name}.json"
+        if not stored.exists():
+            continue
+        result = json.loads(stored.read_text())
+        if position < len(result["tables"]):
+            table = result["tables"][position]
+            caption = f"{table['title']}. `python -m benchmarks {name}`"
+            page = fill(page, marker, f"{markdown(table['rows'])}\n\n*{caption}*")
+    write_text(PAGE, page)
+
+
+if __name__ == "__main__":
+    main()

@@ -44,5 +44,5 @@ def demo(as_json: JsonFlag = False) -> None:
     if as_json:
         print_json({**comparison.to_dict(), "tradeoff": sentence})
         return
-    show_comparison(title_of(data), comparison)
+    show_comparison(f"{title_of(data)}, published split, last of {_EPOCHS} epochs", comparison)
     section("In one sentence", Text(sentence))

@@ -25,7 +25,7 @@ def load_with_graph(path: Path, graph: GraphOptions) -> "tuple[NodeClassifier, D
         from fairpass.methods import load_model
 
         model = load_model(path)
-    return model, graph.load(**_known(model._header["provenance"] or {}, graph))
+    return model, graph.load(**_known(model.provenance_ or {}, graph))
 
 
 def _known(provenance: dict[str, Any], graph: GraphOptions) -> dict[str, Any]:

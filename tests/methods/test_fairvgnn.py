@@ -14,7 +14,8 @@ from fairpass.datasets import synthetic
 from fairpass.errors import DataError
 from fairpass.methods import FairVGNN
 from fairpass.methods.fairvgnn import _FairViews
-from fairpass.methods.fairvgnn_encoders import ENCODERS, MaskedEncoder, MaskedGAT, MaskedGIN
+from fairpass.methods.fairvgnn_encoders import ENCODERS, MaskedEncoder, MaskedGAT, MaskedGIN, attended
+from fairpass.nn import Structure
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Task, Training
 
@@ -72,6 +73,13 @@ def test_shared_work_is_the_literal_masked_pass(task: Task, backbone: Backbone) 
     torch.testing.assert_close(actual, expected, rtol=1e-3, atol=1e-4)
     some = torch.tensor([3, 50, 199])
     torch.testing.assert_close(encoder(encoder.view(task, some), masks, head), shared[:, some], rtol=1e-4, atol=1e-4)
+
+
+def test_gradient_of_attention() -> None:
+    torch.manual_seed(0)
+    structure = Structure(torch.tensor([[0, 1, 2, 3, 4, 0], [1, 0, 1, 4, 3, 3]]), 6)
+    vectors = [torch.randn(6, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    assert torch.autograd.gradcheck(lambda t, s, v: attended(t, s, v, structure, 0.2), vectors)
 
 
 def test_gin_evaluates_with_running_statistics(task: Task) -> None:

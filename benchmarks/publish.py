@@ -16,9 +16,6 @@ TABLES = {
     "epoch": ("epochs", 0),
     "sampled": ("epochs", 1),
     "growth": ("epochs", 2),
-    "bail": ("quality", 1),
-    "fair-steps": ("quality", 0),
-    "fair-steps-bail": ("quality", 2),
 }
 
 

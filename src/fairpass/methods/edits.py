@@ -51,11 +51,11 @@ class EDITS(NodeClassifier):
 
     What differs from the public code: :math:`\tilde A` is never dense, only the edges and the most promising
     candidates are stored, see :mod:`~fairpass.methods.edits_debias`, so that memory grows with the edges. The
-    groups are compared over all nodes, as in the paper, not over the training nodes. The critic is trained
-    before its first use, and its output has no dropout. All is in single precision; in half precision, as there,
-    most changes of edges are lost to rounding, which hides that the L1 norm lowers every edge alike: here an
-    edge's fall counts from there. There is a budget for changes. Of columns with equal `t`, those that differ
-    more between the groups are dropped first.
+    groups are compared over all nodes, not over the training nodes. The critic is trained before its first use,
+    and its output has no dropout. All is in single precision; in half precision, as there, a weight near 1 cannot
+    change by less than 0.0005 at a time, which hides that the L1 norm lowers every edge alike: here an edge's fall
+    counts from there. There is a budget for changes. Of columns with equal `t`, those that differ more between the
+    groups are dropped first.
 
     Args:
         alpha: :math:`\alpha`.

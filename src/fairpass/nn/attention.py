@@ -35,7 +35,7 @@ class Structure:
 
     def transpose(self, values: Tensor) -> Tensor:
         """Return the CSR transpose of the matrix with these entries."""
-        return self._csr(self.transposed_pointers, self.transposed_col, values[self.order])
+        return self._csr(self.transposed_pointers, self.transposed_col, values.index_select(0, self.order))
 
     def _csr(self, pointers: Tensor, col: Tensor, values: Tensor) -> Tensor:
         with warnings.catch_warnings():
@@ -61,7 +61,7 @@ class _WeightedProduct(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         values, x = ctx.saved_tensors
         structure = ctx.structure
-        by_value = (grad[structure.row] * x[structure.col]).sum(-1)
+        by_value = (grad.index_select(0, structure.row) * x.index_select(0, structure.col)).sum(-1)
         return by_value, structure.transpose(values) @ grad, None
 
 
@@ -96,11 +96,12 @@ class Attention(nn.Module):
 
     def weights(self, features: Tensor, structure: Structure) -> Tensor:
         """Return the attention `a_ij` of every entry of the structure."""
-        score = (features @ self.b_target)[structure.row, 0] + (features @ self.b_source)[structure.col, 0]
+        target, source = (features @ self.b_target)[:, 0], (features @ self.b_source)[:, 0]
+        score = target.index_select(0, structure.row) + source.index_select(0, structure.col)
         e = nn.functional.leaky_relu(score, self.negative_slope)
-        exp = torch.exp(e - structure.row_max(e)[structure.row])
+        exp = torch.exp(e - structure.row_max(e).index_select(0, structure.row))
         total = weighted_product(exp, exp.new_ones((structure.num_nodes, 1)), structure)
-        return exp / total[structure.row, 0]
+        return exp / total[:, 0].index_select(0, structure.row)
 
     def forward(self, features: Tensor, structure: Structure) -> Tensor:
         """Return the attention-weighted mean over each node's neighbours and itself."""

@@ -141,7 +141,7 @@ def test_curvature_is_above_the_hessian(
 
     root = bound.expand(10, d).reshape(-1).rsqrt()
     # torch's own lacks type hints
-    second: Tensor = hessian(of, (scale * points).reshape(-1))  # type: ignore[no-untyped-call]
+    second: Tensor = hessian(of, (scale * points).reshape(-1))  # type: ignore[no-untyped-call] # torch's own
     norm = torch.linalg.matrix_norm(root[:, None] * second * root, 2)
     assert float(norm) <= 1 + 1e-12
 

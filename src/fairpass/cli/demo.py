@@ -24,15 +24,12 @@ def demo(as_json: JsonFlag = False) -> None:
     fairness-aware message passing methods, GMMD and GMMD-S, over three seeds.
     """
     with working("Starting"):
-        import torch
-
         from fairpass import datasets
         from fairpass.methods import GCN, GMMD, GMMDS, Constant, NodeClassifier
         from fairpass.methods.comparison import Comparison
         from fairpass.methods.tradeoff import tradeoff
 
         data = datasets.load("german")
-    torch.set_num_threads(1)  # a thousand nodes are too few to share: more threads only wait for each other
     # The last epoch of each: choosing one on so few validation nodes is a matter of luck, and prefers
     # classifiers that are still near constant.
     training = {"epochs": _EPOCHS, "select": "last", "track_discrepancy": False}

@@ -77,7 +77,7 @@ def _against_pairs(quick: bool) -> Table:
 def _errors(x: Tensor, w: Tensor, alpha: float) -> dict[str, Cell]:
     """Return the largest errors at some of the nodes, relative to `sum |w|` and to `sqrt(alpha) sum |w|`."""
     some = torch.arange(0, len(x), 97)
-    slopes, sums = gauss_slope(x, w, alpha)
+    slopes, sums = gauss_slope(x, w, alpha)[0], gauss_sum(x, x, w, alpha)
     exact_x, exact_w = x.double(), w.double()
     at = exact_x[some].requires_grad_()
     exact = gauss_sum(at, exact_x, exact_w, alpha, backend="tiled")

@@ -67,14 +67,14 @@ def test_error_is_a_few_eps(
     points = span / 2 * (cloud(shape, seed, 150, d) + 2 * offset)
     w = problem(seed, 150)[1]
     with eager_cuts():
-        slopes, plain = gauss_slope(points, w, alpha, eps=eps, backend=backend)
+        slopes, gram = gauss_slope(points, w, alpha, eps=eps, backend=backend)
     unit = w.abs().sum(0)
     error = (slopes - by_pairs(points, w, alpha)).abs().amax(-1) / (math.sqrt(alpha) * unit)
     # Rounding counts the coordinates' digits: two of them differ by no less than that of the larger one.
     rounding = 64 * torch.finfo(torch.float64).eps * (1 + math.sqrt(alpha) * span * (1 + offset))
     assert float(error.max()) <= (0 if backend in ("dense", "tiled") else 6 * eps) + rounding
-    wanted = gauss_sum(points, points, w, alpha, backend="dense")
-    assert float(((plain - wanted).abs() / unit).max()) <= eps + 1e-13
+    wanted = w.mT @ gauss_sum(points, points, w, alpha, backend="dense")
+    assert float(((gram - wanted).abs() / (unit * unit[:, None])).max()) <= eps + 1e-13
 
 
 @every_backend
@@ -127,12 +127,12 @@ def test_points_may_be_constants(backend: Backend) -> None:
 
 
 @every_backend
-def test_sums_come_as_constants(oracle: Make, backend: Backend) -> None:
+def test_quadratic_forms_come_as_constants(oracle: Make, backend: Backend) -> None:
     x, w = (z.requires_grad_() for z in problem(4))
-    slopes, plain = gauss_slope(x, w, 1.3, backend=backend, eps=1e-10)
+    slopes, gram = gauss_slope(x, w, 1.3, backend=backend, eps=1e-10)
     assert slopes.requires_grad
-    assert not plain.requires_grad
-    torch.testing.assert_close(plain, oracle(x, x, w, 1.3))
+    assert not gram.requires_grad
+    torch.testing.assert_close(gram, w.detach().mT @ oracle(x, x, w, 1.3))
 
 
 @every_backend
@@ -140,11 +140,11 @@ def test_batch_equals_one_by_one(eager_cuts: Context, backend: Backend) -> None:
     x, w = (torch.stack([z, 5 * z.flip(0), 0.1 * z]) for z in problem(5))
     alpha = torch.tensor([0.01, 1.0, 30.0], dtype=torch.float64)
     with eager_cuts():
-        slopes, plain = gauss_slope(x, w, alpha, backend=backend, eps=1e-12)
+        slopes, gram = gauss_slope(x, w, alpha, backend=backend, eps=1e-12)
         assert slopes.shape == (3, 40, 3, 2)
         for k in range(3):
             one = gauss_slope(x[k], w[k], float(alpha[k]), backend=backend, eps=1e-12)
-            torch.testing.assert_close((slopes[k], plain[k]), one, rtol=0, atol=1e-9)
+            torch.testing.assert_close((slopes[k], gram[k]), one, rtol=0, atol=1e-9)
 
 
 @every_backend
@@ -157,9 +157,9 @@ def test_non_contiguous_points(backend: Backend) -> None:
 
 @every_backend
 def test_no_points(backend: Backend) -> None:
-    slopes, plain = gauss_slope(torch.zeros(0, 2), torch.zeros(0, 3), 1.0, backend=backend)
+    slopes, gram = gauss_slope(torch.zeros(0, 2), torch.zeros(0, 3), 1.0, backend=backend)
     assert slopes.shape == (0, 3, 2)
-    assert plain.shape == (0, 3)
+    assert torch.equal(gram, torch.zeros(3, 3))
 
 
 @every_backend

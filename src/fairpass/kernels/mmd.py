@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from fairpass.kernels.sums import EPS, gauss_form, gauss_slope, gauss_sum, laplace_sum
+from fairpass.kernels.sums import EPS, gauss_gram, gauss_slope, gauss_sum, laplace_sum
 
 KernelName = Literal["gaussian", "laplace"]
 
@@ -68,8 +68,8 @@ class Groups:
         return Groups(chosen / sizes, sizes.long())
 
     def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
-        """Return the mean kernel value between each pair of groups, `(..., G, G)`."""
-        return self.membership.mT @ gauss_sum(points, points, self.membership, alpha, eps=eps)
+        """Return the mean kernel value between each pair of groups, `(..., G, G)`, without gradient."""
+        return gauss_gram(points, self.membership, alpha, eps=eps)
 
     def to(self, like: Tensor) -> "Groups":
         """Return the groups in the type and on the device of another tensor."""
@@ -107,11 +107,15 @@ class Discrepancy:
         coupling = identity - 1 if simplified else count * identity - 1
         if count == 2 and not simplified:
             # C = v v' with v = (1, -1): one signed column serves both groups.
-            self._target = self._source = groups.membership @ identity.new_tensor([[1.0], [-1.0]])
+            self._columns = groups.membership @ identity.new_tensor([[1.0], [-1.0]])
+            self._coupling = identity[:1, :1]
         else:
-            self._target, self._source = groups.membership, groups.membership @ coupling
+            self._columns, self._coupling = groups.membership, coupling
+        # What a node's own column makes of the slopes of all columns.
+        self._coupled = self._columns @ self._coupling
         # By how much an error of the kernel is multiplied in `h_f`.
-        self._mass = float((self._target.abs().sum(0) * self._source.abs().sum(0)).sum())
+        mass = self._columns.abs().sum(0)
+        self._mass = float(mass @ self._coupling.abs() @ mass)
         # No similarity exceeds 1, and a squared discrepancy is never negative.
         self.least = -float(count * (count - 1)) if simplified else 0.0
         # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
@@ -120,21 +124,17 @@ class Discrepancy:
     def value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f`, one number for each problem of the batch."""
         if self.kernel == "laplace":
-            sums = laplace_sum(points, points, self._source, alpha)
+            sums = laplace_sum(points, points, self._columns, alpha)
         else:
-            sums = gauss_sum(points, points, self._source, alpha, eps=self.eps)
-        return self.value_from(sums)
+            sums = gauss_sum(points, points, self._columns, alpha, eps=self.eps)
+        return (self._coupled * sums).sum((-2, -1))
 
     def constant_value(self, points: Tensor, alpha: float | Tensor, eps: float) -> tuple[Tensor, float]:
         """Return `h_f` without gradient, and how far off it can be: few digits (a large `eps`) cost little."""
         if self.kernel == "laplace":
             return self.value(points.detach(), alpha), 0.0
-        form = gauss_form(points, self._target, self._source, alpha, eps=eps)
-        return form, eps * self._mass
-
-    def value_from(self, sums: Tensor) -> Tensor:
-        """Return `h_f` from the kernel sums that come with `gradient`."""
-        return (self._target * sums).sum((-2, -1))
+        gram = gauss_gram(points, self._columns, alpha, eps=eps)
+        return (self._coupling * gram).sum((-2, -1)), eps * self._mass
 
     def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and `h_f` itself as a constant."""
@@ -145,8 +145,9 @@ class Discrepancy:
                 value = self.value(at, alpha)
                 (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=again)
             return gradient, value.detach()
-        slopes, sums = gauss_slope(points, self._source, alpha, eps=self.eps)
-        return 2 * (self._target[..., None] * slopes).sum(-2), self.value_from(sums)
+        slopes, gram = gauss_slope(points, self._columns, alpha, eps=self.eps)
+        # Not a product with a vector for each node: of so many tiny ones PyTorch would make as many calls.
+        return 2 * (self._coupled[..., None] * slopes).sum(-2), (self._coupling * gram).sum((-2, -1))
 
     def curvature(self, alpha: float | Tensor) -> Tensor:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.

@@ -9,7 +9,8 @@ Beyond its reach `R = sqrt(ln(1/eps)/alpha)` the one-dimensional Gaussian is bel
     \kappa = \Big\lceil \frac{\alpha L R}{\pi} \Big\rceil .
 
 With the real features `phi(x) = sqrt(c) [1, cos, sin]` a dimension's kernel is `phi(t) . phi(s)`, and a sum
-over all sources falls into three steps, kept apart because only the small moment tensor crosses nodes:
+over all sources falls into three steps, kept apart because only the small moment tensor crosses nodes (the roots
+`sqrt(c)` multiply that tensor, not the features):
 
 1. `moments(sources, strengths)`: `T = sum_j phi(s_j) w_j`, just `q m^d` numbers whatever N is;
 2. moments of several chunks (or processes) are combined by adding them;
@@ -70,19 +71,28 @@ class Box:
         return matrices
 
     @cached_property
-    def waves(self) -> list[tuple[Tensor, Tensor]]:
-        """Return for each dimension the frequencies `k/L`, k = 1.., in float64, and `sqrt(c_k)`, k = 0.. ."""
+    def anchors(self) -> list[Tensor]:
+        """Return for each dimension the frequencies `p/L`, p = 1, 2, 4, ..., `(B, count, 1)`, in float64."""
+        side = self.side.double()
+        powers = [2.0**i for i in range((max(self.sizes) // 2).bit_length())]
+        frequency = (torch.tensor(powers, dtype=torch.float64, device=side.device) / side[..., None])[..., None]
+        return [frequency[:, i, : (size // 2).bit_length()] for i, size in enumerate(self.sizes)]
+
+    @cached_property
+    def amplitudes(self) -> Tensor:
+        """Return `sqrt(c)` of every mode, `(B, m_1 ... m_{d-1}, 1, m_d)`, as moments are laid out."""
         side, alpha = self.side.double()[..., None], self.alpha.double()[:, None, None]
         k = torch.arange(max(self.sizes) // 2 + 1, dtype=torch.float64, device=side.device)
-        frequency = k / side
-        # sqrt(c_k), doubled under the root for k > 0: each cosine stands for two exponentials.
-        amplitude = torch.exp(frequency.square().mul_(-(math.pi**2) / 2) / alpha)
-        amplitude *= (1 + (k > 0).double()).mul_(math.sqrt(math.pi)).sqrt_() * (torch.sqrt(alpha) * side).rsqrt_()
-        scale = amplitude.to(self.side)[..., None]
-        return [
-            (frequency[:, i, 1 : size // 2 + 1, None], scale[:, i, : size // 2 + 1])
-            for i, size in enumerate(self.sizes)
-        ]
+        # Doubled under the root for k > 0: each cosine stands for two exponentials.
+        root = torch.exp((k / side).square_().mul_(-(math.pi**2) / 2) / alpha)
+        root *= (1 + (k > 0).double()).mul_(math.sqrt(math.pi)).sqrt_() * (torch.sqrt(alpha) * side).rsqrt_()
+        root = root.to(self.side)
+        one = [root[:, i, : size // 2 + 1] for i, size in enumerate(self.sizes)]
+        *others, last = (torch.cat([rows, rows[:, 1:]], 1) for rows in one)
+        left = torch.ones_like(last[:, :1])
+        for rows in others:
+            left = (left[:, :, None] * rows[:, None]).flatten(1)
+        return left[:, :, None, None] * last[:, None, None]
 
     def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
         """Return `D T`, whose evaluation is the derivative of `phi . T` along one axis of the box."""
@@ -160,7 +170,7 @@ def _extent(points: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
 
 
 class Features:
-    """The features of some points: of all dimensions but the last, multiplied out, and of the last.
+    """The waves at some points: of all dimensions but the last, multiplied out, and of the last.
 
     `left` is `(B, m_1 ... m_{d-1}, n)` (absent in one dimension), `right` is `(B, m_d, n)`; sums over points
     are then plain matrix products.
@@ -186,16 +196,26 @@ class Features:
 
 
 def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
-    """Return `sqrt(c) [1, cos, sin]` of one coordinate, `(B, 2 kappa + 1, n)`."""
+    """Return `[1, cos, sin]` of one coordinate's multiples, `(B, 2 kappa + 1, n)`.
+
+    Only the powers of two are computed as such; the waves between follow from `e^{i(p+j)x} = e^{ipx} e^{ijx}`, each
+    from one anchor and a lower wave, so that rounding errors add up over the few doublings and not over all waves.
+    """
     kappa = box.sizes[dimension] // 2
-    frequency, scale = box.waves[dimension]
     # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
-    turns = x[:, None] * frequency
+    turns = x[:, None] * box.anchors[dimension]
     angle = turns.sub_(turns.round()).to(box.side).mul_(2 * math.pi)
+    cosines, sines = angle.cos(), angle.sin()
     out = box.side.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
-    out[:, :1] = scale[:, :1]
-    torch.cos(angle, out=out[:, 1 : kappa + 1]).mul_(scale[:, 1:])
-    torch.sin(angle, out=out[:, kappa + 1 :]).mul_(scale[:, 1:])
+    out[:, :1] = 1.0
+    for i in range(cosines.shape[1]):
+        p, c, s = 1 << i, cosines[:, i : i + 1], sines[:, i : i + 1]
+        out[:, p : p + 1], out[:, kappa + p : kappa + p + 1] = c, s
+        count = min(p, kappa - p + 1) - 1
+        if count > 0:
+            low_c, low_s = out[:, 1 : 1 + count], out[:, kappa + 1 : kappa + 1 + count]
+            torch.mul(low_c, c, out=out[:, p + 1 : p + 1 + count]).addcmul_(low_s, s, value=-1)
+            torch.mul(low_s, c, out=out[:, kappa + p + 1 : kappa + p + 1 + count]).addcmul_(low_c, s)
     return out
 
 
@@ -226,11 +246,12 @@ class Expansion:
         total = strengths.new_zeros((len(strengths), math.prod(sizes[:-1]), columns.shape[1] * sizes[-1]))
         for rows, features in self._chunks():
             total += features.moments(columns[:, :, rows])
-        return torch.unflatten(total, 2, (columns.shape[1], sizes[-1]))
+        return torch.unflatten(total, 2, (columns.shape[1], sizes[-1])) * self.box.amplitudes
 
     def evaluate(self, moments: Tensor) -> Tensor:
         """Return `phi(t_i) . T` for every point, `(B, n, q)`."""
-        parts = [features.evaluate(moments) for _, features in self._chunks()]
+        weighted = moments * self.box.amplitudes
+        parts = [features.evaluate(weighted) for _, features in self._chunks()]
         return torch.cat(parts, 2).mT if parts else moments.new_empty((len(moments), 0, moments.shape[2]))
 
 
@@ -257,13 +278,18 @@ def spectral_vjp(
     return slopes(by_target, grad), slopes(by_source, strengths), by_strength
 
 
-def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, `E` itself, and its moments."""
-    box, q = points.box, strengths.shape[-1]
+def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, and the moments of `E`."""
+    box = points.box
     moments = points.moments(strengths)
-    values = points.evaluate(torch.cat([box.gradient(moments), moments], 2))
-    slopes = torch.unflatten(values[..., :-q], -1, (len(box.sizes), q)).mT @ box.axes.mT[:, None]
-    return slopes, values[..., -q:].contiguous(), moments
+    values = points.evaluate(box.gradient(moments))
+    return torch.unflatten(values, -1, (len(box.sizes), -1)).mT @ box.axes.mT[:, None], moments
+
+
+def moments_gram(moments: Tensor) -> Tensor:
+    """Return the inner products of the moments' columns, `(B, q, q)`: the quadratic forms of their strengths."""
+    columns = moments.movedim(2, 1).flatten(2)
+    return columns @ columns.mT
 
 
 def spectral_slope_vjp(

@@ -16,6 +16,7 @@ from fairpass.kernels.dispatch import Backend, Plan, choose
 from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, TILE_PAIRS, Kernel, pairwise_sum, pairwise_vjp
 from fairpass.kernels.spectral import (
     Expansion,
+    moments_gram,
     spectral_slope,
     spectral_slope_vjp,
     spectral_sum,
@@ -89,8 +90,8 @@ def gauss_slope(
 
     It is :math:`2\alpha \sum_j k_{ij} (x_j - x_i) w_j`, at half the cost of the sums it consists of, with an
     error of a few `eps` times :math:`\sqrt{\alpha} \sum_j |w_j|`, plus rounding, in which here the digits of the
-    coordinates themselves count. Differentiable, twice and more. The sums come with it for almost nothing, as
-    constants.
+    coordinates themselves count. Differentiable, twice and more. The quadratic forms of the strengths come with it
+    for almost nothing, as constants.
 
     Args:
         points: targets and sources alike, shape `(..., N, d)`.
@@ -98,37 +99,41 @@ def gauss_slope(
         alpha: as for :func:`gauss_sum`, and so are `eps` and `backend`.
 
     Returns:
-        The slopes, shape `(..., N, q, d)`, and the sums without gradient, shape `(..., N, q)`.
+        The slopes, shape `(..., N, q, d)`, and :math:`w^\top K w` as of :func:`gauss_gram`, shape `(..., q, q)`.
     """
     t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
     check_backend(backend, eps, t.shape[-1])
     plan = choose(t, t, w.shape[-1], a, backend, eps)
     if plan.expansions is not None:
-        slopes, sums = _Slope.apply(t, w, a, plan.expansions[0], eps)  # type: ignore[no-untyped-call] # torch's own
+        slopes, gram = _Slope.apply(t, w, a, plan.expansions[0], eps)  # type: ignore[no-untyped-call] # torch's own
     else:
         slopes, sums = _slopes(t, t, w, a, plan, eps)
-    return slopes.reshape(*shape, *slopes.shape[-3:]), sums.detach().reshape(*shape, *sums.shape[-2:])
+        gram = w.detach().mT @ sums.detach()
+    return slopes.reshape(*shape, *slopes.shape[-3:]), gram.reshape(*shape, *gram.shape[-2:])
 
 
 @torch.no_grad()
-def gauss_form(points: Tensor, left: Tensor, right: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
-    r"""Return :math:`\sum_q \sum_{ij} l_{iq} k_{ij} r_{jq}`, one number for each problem, without gradient.
+def gauss_gram(points: Tensor, strengths: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
+    r"""Return :math:`\sum_{ij} w_{ip} k_{ij} w_{jq}` for every two columns, without gradient.
 
-    In the spectral expansion it is the inner product of two small moment tensors: nothing is evaluated at the points.
-    The error is at most `eps` times :math:`\sum_q \sum_i |l_{iq}| \sum_j |r_{jq}|`, plus rounding.
+    In the spectral expansion these are inner products of small moment tensors: nothing is evaluated at the points.
+    The error is at most `eps` times :math:`\sum_i |w_{ip}| \sum_j |w_{jq}|`, plus rounding.
+
+    Args:
+        points: shape `(..., N, d)`.
+        strengths: weights `w`, shape `(..., N, q)`.
+        alpha: as for :func:`gauss_sum`, and so is `eps`.
+
+    Returns:
+        Tensor of shape `(..., q, q)`.
     """
-    same = left is right
-    t, _, w, a, shape = as_batch(
-        points, points, left if same else torch.cat([left, right], -1), alpha, names=("points", "points")
-    )
+    t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
     plan = choose(t, t, w.shape[-1], a, "auto", eps)
     if plan.expansions is not None:
-        moments = plan.expansions[0].moments(w)
-        first, second = (moments, moments) if same else moments.chunk(2, 2)
+        gram = moments_gram(plan.expansions[0].moments(w))
     else:
-        first, second = (w, w) if same else w.chunk(2, -1)
-        second = _solve(plan, GAUSSIAN, t, t, second, a, eps)
-    return (first * second).flatten(1).sum(1).reshape(shape)
+        gram = w.mT @ _solve(plan, GAUSSIAN, t, t, w, a, eps)
+    return gram.reshape(*shape, *gram.shape[-2:])
 
 
 def _sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, plan: Plan, eps: float) -> Tensor:
@@ -164,11 +169,12 @@ class _Slope(torch.autograd.Function):
     def forward(
         ctx: Any, points: Tensor, w: Tensor, alpha: Tensor, expansion: Expansion, eps: float
     ) -> tuple[Tensor, Tensor]:
-        slopes, sums, ctx.moments = spectral_slope(expansion, w)
+        slopes, ctx.moments = spectral_slope(expansion, w)
+        gram = moments_gram(ctx.moments)
         ctx.expansion, ctx.eps = expansion, eps
         ctx.save_for_backward(points, w, alpha)
-        ctx.mark_non_differentiable(sums)
-        return slopes, sums
+        ctx.mark_non_differentiable(gram)
+        return slopes, gram
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:

@@ -22,6 +22,7 @@ from fairpass.training import (
     Checkpoint,
     History,
     Program,
+    Progress,
     Task,
     Training,
     fingerprint,
@@ -54,6 +55,9 @@ class NodeClassifier(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    per_member: ClassVar[tuple[str, ...] | None] = None
+    """Hyper-parameters in which classifiers may differ and still be trained as one population (see
+    `fairpass.methods.population`); None: each trains alone."""
 
     def __init__(self, *, training: Training | None = None) -> None:
         self.training = training if training is not None else self.default_training()
@@ -94,9 +98,7 @@ class NodeClassifier(ABC):
         with seeded(training.seed, deterministic=training.deterministic):
             program = self.build(task).to(task.device)
             progress = train(program, task, training, callbacks=callbacks, checkpoint=store)
-        selected = progress.selected(training)
-        header |= {"threshold": selected.threshold, "epoch": selected.epoch}
-        self._assume(program, progress.history, header)
+        self._accept(program, progress, header)
         return self
 
     @torch.no_grad()
@@ -206,6 +208,17 @@ class NodeClassifier(ABC):
             "versions": {"fairpass": __version__, **{name: version(name) for name in _LIBRARIES}},
         }
 
+    def _accept(self, program: Program, progress: Progress, header: dict[str, Any]) -> None:
+        """Become the result of a fit that has just ended, or raise `DivergedError`."""
+        selected = progress.selected(self.training)
+        header = {**header, "threshold": selected.threshold, "epoch": selected.epoch}
+        self._assume(program, progress.history, header)
+
+    @property
+    def trains_alone(self) -> bool:
+        """Return whether this classifier cannot be part of a population."""
+        return self.per_member is None
+
     def _assume(self, program: Program, history: History, header: dict[str, Any]) -> None:
         """Become the result of a fit."""
         self.program_, self.history_, self._header = program, history, header
@@ -213,21 +226,45 @@ class NodeClassifier(ABC):
         self.epoch_: int = header["epoch"]
         self.provenance_: dict[str, Any] | None = header["provenance"]
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the hyper-parameters and `training` by name, as scikit-learn does."""
-        return {name: getattr(self, name) for name in _defaults(type(self))}
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """Return the hyper-parameters and `training` by name, as scikit-learn does.
+
+        Args:
+            deep: whether to return each setting of `training` too, as `training__epochs` and so on.
+        """
+        params = {name: getattr(self, name) for name in _defaults(type(self))}
+        nested = {f"training__{name}": value for name, value in self.training.to_dict().items()}
+        return {**params, **nested} if deep else params
 
     def set_params(self, **params: Any) -> Self:
-        """Change hyper-parameters by name; what was fitted before stays as it is until the next `fit`."""
-        known = self.get_params()
+        """Change hyper-parameters or, as `training__epochs`, settings of `training` by name.
+
+        A wrong name or value is an error that changes nothing. What was fitted before stays as it is until the
+        next `fit`.
+        """
+        known = self.get_params(deep=True)
         for name in params:
             if name not in known:
                 raise ValueError(f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})")
+        settings = {name: params.pop(name) for name in list(params) if name.startswith("training__")}
+        if settings:
+            training = params.get("training", self.training)
+            params["training"] = training.but(**{name.partition("__")[2]: settings[name] for name in settings})
         # A wrong value is an error of `__init__`, as it would have been there.
-        changed = type(self)(**{**known, **params})
+        changed = type(self)(**{**self.get_params(), **params})
         for name in params:
             setattr(self, name, getattr(changed, name))
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn's tools ask of an estimator: that it is a classifier, and needs labels."""
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is something to predict with; scikit-learn's `check_is_fitted` asks this."""
+        return hasattr(self, "program_")
 
     def _fitted(self) -> Program:
         program: Program | None = getattr(self, "program_", None)

@@ -59,6 +59,7 @@ class FMP(NodeClassifier):
     """
 
     name: ClassVar[str] = "fmp"
+    per_member: ClassVar[tuple[str, ...] | None] = ("lambda_f", "lambda_s")
     summary: ClassVar[str] = "message passing with a primal-dual step towards equal mean predictions"
 
     def __init__(
@@ -97,6 +98,10 @@ class _FairMessagePassing(Program):
         super().__init__()
         self.mlp, self.propagation = mlp, propagation
 
+    @property
+    def is_random(self) -> bool:
+        return self.mlp.dropout > 0
+
     def forward(self, task: Task) -> Tensor:
         logits: Tensor = self.propagation(self.mlp(task.x), task.adjacency("gcn"), GroupGaps(task.groups))
         return logits
@@ -105,18 +110,29 @@ class _FairMessagePassing(Program):
 class FMPPropagation(nn.Module):
     """The message passing of :class:`FMP`; it has no parameters to learn."""
 
+    per_member = ("lambda_f", "lambda_s")
+
     def __init__(self, K: int, lambda_f: float, lambda_s: float, penalty: Penalty = "l2") -> None:
         super().__init__()
-        self.K, self.lambda_f, self.penalty = K, lambda_f, penalty
-        self.gamma = 1 / (1 + lambda_s)
-        self.beta = 1 / (2 * self.gamma)
+        self.K, self.penalty = K, penalty
+        self.lambda_f: float | Tensor = lambda_f
+        self.lambda_s: float | Tensor = lambda_s
+
+    @property
+    def gamma(self) -> float | Tensor:
+        """Return the step size."""
+        return 1 / (1 + self.lambda_s)
+
+    @property
+    def beta(self) -> float | Tensor:
+        """Return the dual step size."""
+        return (1 + self.lambda_s) / 2
 
     def forward(self, H: Tensor, adjacency: Adjacency, gaps: "GroupGaps") -> Tensor:
         """Return the representations after `K` layers, `(N, c)`."""
-        F = H
+        F, gamma = H, self.gamma
         for _ in range(self.K):
-            Y = self.gamma * H + (1 - self.gamma) * (adjacency @ F)
-            F = self.fair_step(F, Y, gaps) if self.lambda_f else Y
+            F = self.fair_step(F, gamma * H + (1 - gamma) * (adjacency @ F), gaps)
         return F
 
     def fair_step(self, F: Tensor, Y: Tensor, gaps: "GroupGaps") -> Tensor:
@@ -129,7 +145,8 @@ class FMPPropagation(nn.Module):
 
     def _prox(self, u: Tensor) -> Tensor:
         if self.penalty == "l1":
-            return u.clamp(-self.lambda_f, self.lambda_f)
+            limit = torch.as_tensor(self.lambda_f, dtype=u.dtype, device=u.device)
+            return u.clamp(-limit, limit)
         return u * (2 * self.lambda_f / (2 * self.lambda_f + self.beta))
 
 
@@ -163,4 +180,4 @@ class GroupGaps:
 
 def _softmax(rows: Tensor) -> Tensor:
     # Of tall, narrow matrices PyTorch takes a column's softmax several times as fast as a row's.
-    return rows.mT.softmax(0).mT
+    return rows.mT.softmax(-2).mT

@@ -44,6 +44,7 @@ class GMMD(NodeClassifier):
     name: ClassVar[str] = "gmmd"
     summary: ClassVar[str] = "message passing that minimises the discrepancy between groups, exact over all nodes"
     propagation: ClassVar[type[GMMDPropagation]] = GMMDPropagation
+    per_member: ClassVar[tuple[str, ...] | None] = GMMDPropagation.per_member
 
     def __init__(
         self,
@@ -93,6 +94,11 @@ class GMMD(NodeClassifier):
             training=training,
         )
 
+    @property
+    def trains_alone(self) -> bool:
+        """Return whether this classifier cannot be part of a population: each would sample other nodes."""
+        return self.sample is not None or self.backbone == "gat"
+
     def _propagation(self, channels: int, group_sizes: tuple[int, ...]) -> GMMDPropagation:
         lambda_f = self.lambda_f
         if lambda_f is not None and self.lambda_f_scaling == "product":
@@ -130,6 +136,10 @@ class _MessagePassing(Program):
     def __init__(self, mlp: MLP, propagation: GMMDPropagation) -> None:
         super().__init__()
         self.mlp, self.propagation = mlp, propagation
+
+    @property
+    def is_random(self) -> bool:
+        return self.mlp.dropout > 0 or self.propagation.sample is not None
 
     def forward(self, task: Task) -> Tensor:
         operator = task.operator(self.propagation.backbone)

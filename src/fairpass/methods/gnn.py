@@ -24,6 +24,7 @@ class GCN(NodeClassifier):
     name: ClassVar[str] = "gcn"
     summary: ClassVar[str] = "graph convolutional network, no fairness"
     backbone: ClassVar[Backbone] = "gcn"
+    per_member: ClassVar[tuple[str, ...] | None] = ()
 
     def __init__(
         self,
@@ -58,12 +59,17 @@ class GAT(GCN):
     name: ClassVar[str] = "gat"
     summary: ClassVar[str] = "graph attention network, no fairness"
     backbone: ClassVar[Backbone] = "gat"
+    per_member: ClassVar[tuple[str, ...] | None] = None
 
 
 class _Network(Program):
     def __init__(self, network: GNN) -> None:
         super().__init__()
         self.network = network
+
+    @property
+    def is_random(self) -> bool:
+        return self.network.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
         logits: Tensor = self.network(task.x, task.operator(self.network.backbone))

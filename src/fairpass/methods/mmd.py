@@ -10,6 +10,7 @@ from fairpass.methods.checks import check_at_least, check_choice, check_fraction
 from fairpass.methods.gnn import _Network
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
+from fairpass.nn.members import one_per_problem
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import cross_entropy
 
@@ -41,6 +42,7 @@ class MMD(NodeClassifier):
     """
 
     name: ClassVar[str] = "mmd"
+    per_member: ClassVar[tuple[str, ...] | None] = ("weight", "alpha")
     summary: ClassVar[str] = "graph neural network, with the discrepancy between groups' predictions in its loss"
 
     def __init__(
@@ -64,6 +66,11 @@ class MMD(NodeClassifier):
         self.weight, self.alpha, self.backbone = weight, alpha, backbone
         self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
 
+    @property
+    def trains_alone(self) -> bool:
+        """Return whether this classifier cannot be part of a population: attention has no batch axis."""
+        return self.backbone == "gat"
+
     def build(self, task: Task) -> Program:
         """Return the network and its loss."""
         widths = (task.num_features, *[self.hidden] * (self.num_layers - 1), task.num_classes)
@@ -71,15 +78,19 @@ class MMD(NodeClassifier):
 
 
 class _Regularised(_Network):
+    per_member = ("weight", "alpha")
+
     def __init__(self, network: GNN, weight: float, alpha: float) -> None:
         super().__init__(network)
-        self.weight, self.alpha = weight, alpha
+        self.weight: float | Tensor = weight
+        self.alpha: float | Tensor = alpha
 
-    def loss(self, task: Task) -> Tensor:
-        logits = self(task)
+    def loss(self, logits: Tensor, task: Task) -> Tensor:
         loss = cross_entropy(logits, task)
-        return loss + self.weight * self.discrepancy(logits, task) if self.weight else loss
+        if not isinstance(self.weight, Tensor) and not self.weight:
+            return loss
+        return loss + one_per_problem(self.weight) * self.discrepancy(logits, task)
 
     def discrepancy(self, logits: Tensor, task: Task) -> Tensor:
         """Return the squared discrepancy between the groups' predictions."""
-        return Discrepancy(task.groups).value(logits.softmax(-1), self.alpha)
+        return Discrepancy(task.groups).value(logits.softmax(-1), one_per_problem(self.alpha))

@@ -1,32 +1,177 @@
-"""Many classifiers fitted on one graph."""
+"""Many classifiers fitted on one graph: those of one shape as one batched program, the others one by one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from fairpass.errors import FairpassError
 from fairpass.methods.base import NodeClassifier
+from fairpass.methods.workers import Workers
+from fairpass.training import DivergedError, Task, seeded
 from fairpass.training.history import EpochRecord
+from fairpass.training.population import COMMON_SETTINGS, Member, train_population
+from fairpass.training.tensors import to_json
 
 MemberCallback = Callable[[int, EpochRecord], None]
 
+# Node representations, nodes times members, in one batch. Small graphs gain from many members until all of them no
+# longer fit the cache; on large ones two members at a time already keep the cores busy.
+BATCH_ROWS = 1 << 17
+
 
 def fit_all(
-    classifiers: Sequence[NodeClassifier], data: Data, *, callback: MemberCallback | None = None
+    classifiers: Sequence[NodeClassifier],
+    data: Data,
+    *,
+    jobs: int = 1,
+    callback: MemberCallback | None = None,
+    batch_rows: int = BATCH_ROWS,
 ) -> list[FairpassError | None]:
     """Fit every classifier in place; return for each the error that it failed with, or None.
+
+    The results are those of `fit`, up to rounding. Classifiers of one method are trained together if they differ only
+    in the method's `per_member` hyper-parameters, learning rate, weight decay, seed, epochs and patience.
 
     Args:
         classifiers: of any methods, each with its own hyper-parameters and training settings.
         data: the graph; not modified.
-        callback: called with a classifier's index and the record of each of its epochs.
+        jobs: processes to share the work; each gets its share of torch's threads.
+        callback: called with a classifier's index and the record of each of its epochs (only with one job).
+        batch_rows: how many node representations (nodes times members) to have in one batch.
     """
-    errors: list[FairpassError | None] = []
+    if jobs < 1:
+        raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
+    errors: list[FairpassError | None] = [None] * len(classifiers)
+    batches = _batches(classifiers, batch_rows // max(1, data.num_nodes or 0), jobs)
+    if jobs == 1 or len(batches) == 1:
+        task = _LazyTask(data)
+        for batch in batches:
+            found = _fit_batch([classifiers[i] for i in batch], data, task, batch, callback)
+            for i, error in zip(batch, found, strict=True):
+                errors[i] = error
+        return errors
+    with Workers(data, jobs) as workers:
+        waiting = [(batch, workers.submit(_fit_in_worker, [classifiers[i] for i in batch])) for batch in batches]
+        for batch, done in waiting:
+            for i, (fitted, error) in zip(batch, done.result(), strict=True):
+                vars(classifiers[i]).update(fitted)
+                errors[i] = error
+    return errors
+
+
+def _batches(classifiers: Sequence[NodeClassifier], size: int, jobs: int) -> list[list[int]]:
+    """Return the indices of those that are trained together, the others one by one."""
+    found = []
+    for key, indices in _alike(classifiers).items():
+        # A share for every process, but not fewer than two members.
+        most = 1 if key is None else max(2, min(size, -(-len(indices) // jobs)))
+        found += [indices[start : start + most] for start in range(0, len(indices), most)]
+    return found
+
+
+class _LazyTask:
+    """The graph as methods see it, made when it is first needed."""
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+        self._task: Task | None = None
+
+    def on(self, device: str) -> Task:
+        if self._task is None or self._task.device != torch.device(device):
+            self._task = Task(self._data, device)
+        return self._task
+
+
+def _fit_in_worker(
+    data: Data, classifiers: Sequence[NodeClassifier]
+) -> list[tuple[dict[str, Any], FairpassError | None]]:
+    errors = _fit_batch(classifiers, data, _LazyTask(data), range(len(classifiers)), None)
+    return [(vars(classifier), error) for classifier, error in zip(classifiers, errors, strict=True)]
+
+
+def _fit_batch(
+    classifiers: Sequence[NodeClassifier],
+    data: Data,
+    task: _LazyTask,
+    indices: Sequence[int],
+    callback: MemberCallback | None,
+) -> list[FairpassError | None]:
+    if len(classifiers) == 1:
+        return [_fit_alone(classifiers[0], data, indices[0], callback)]
+    return _fit_together(classifiers, task.on(classifiers[0].training.device), data, indices, callback)
+
+
+def _alike(classifiers: Iterable[NodeClassifier]) -> dict[str | None, list[int]]:
+    """Return the indices of those that can be trained together, under a key of what they have in common."""
+    found: dict[str | None, list[int]] = {}
     for i, classifier in enumerate(classifiers):
-        calls = [] if callback is None else [lambda record, i=i: callback(i, record)]
+        found.setdefault(_key(classifier), []).append(i)
+    return found
+
+
+def _key(classifier: NodeClassifier) -> str | None:
+    if classifier.trains_alone:
+        return None
+    own = set(classifier.per_member or ())
+    shape = {
+        # One that is not given cannot be a row of numbers.
+        name: value if name not in own else value is None
+        for name, value in classifier.get_params().items()
+        if name != "training"
+    }
+    return to_json([classifier.name, shape, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])
+
+
+def _fit_alone(
+    classifier: NodeClassifier, data: Data, index: int, callback: MemberCallback | None
+) -> FairpassError | None:
+    def report(record: EpochRecord) -> None:
+        if callback is not None:
+            callback(index, record)
+
+    try:
+        classifier.fit(data, callbacks=[report])
+    except FairpassError as error:
+        return error
+    return None
+
+
+def _fit_together(
+    classifiers: Sequence[NodeClassifier],
+    task: Task,
+    data: Data,
+    indices: Sequence[int],
+    callback: MemberCallback | None,
+) -> list[FairpassError | None]:
+    population = [_member(classifier, task) for classifier in classifiers]
+
+    def report(member: int, record: EpochRecord) -> None:
+        if callback is not None:
+            callback(indices[member], record)
+
+    with seeded(0, deterministic=classifiers[0].training.deterministic):  # members draw from their own generators
+        train_population(population, task, on_epoch=report)
+    errors: list[FairpassError | None] = []
+    for classifier, member in zip(classifiers, population, strict=True):
         try:
-            classifier.fit(data, callbacks=calls)
+            classifier._accept(member.program, member.progress, classifier._describe(task, data))
             errors.append(None)
-        except FairpassError as error:
+        except DivergedError as error:
             errors.append(error)
     return errors
+
+
+def _member(classifier: NodeClassifier, task: Task) -> Member:
+    """Return a program as `fit` would build it, and a generator in the state in which `fit` would go on."""
+    training = classifier.training
+    with seeded(training.seed, deterministic=training.deterministic):
+        program = classifier.build(task).to(task.device)
+        generator = Generator(task.device)
+        if task.device.type == "cpu":
+            generator.set_state(torch.get_rng_state())
+        else:
+            generator.manual_seed(training.seed)
+    return Member(program, training, generator)

@@ -1,21 +1,18 @@
 """Methods trained on one graph with several seeds: a record of every run, whatever becomes of the others."""
 
-import multiprocessing
-import pickle
-import signal
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch_geometric.data import Data
 
 from fairpass.errors import FairpassError
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.constant import Constant
+from fairpass.methods.workers import Workers
 from fairpass.metrics import Evaluation
 from fairpass.training import Callback
 
@@ -111,8 +108,8 @@ def _in_words(problem: Exception) -> str:
 
 def _run_in_processes(todo: Sequence[Trial], data: Data, jobs: int) -> Generator[Run, None, None]:
     lost: list[Trial] = []
-    with _Workers(data, jobs) as workers:
-        waiting = {workers.submit(trial): trial for trial in todo}
+    with Workers(data, jobs) as workers:
+        waiting = {workers.submit(_run_in_worker, trial): trial for trial in todo}
         for done in as_completed(waiting):
             try:
                 yield done.result()
@@ -122,49 +119,13 @@ def _run_in_processes(todo: Sequence[Trial], data: Data, jobs: int) -> Generator
     # which of them was to blame, so each gets a process of its own, one after the other.
     for trial in lost:
         start = time.perf_counter()
-        with _Workers(data, 1) as workers:
+        with Workers(data, 1) as workers:
             try:
-                yield workers.submit(trial).result()
+                yield workers.submit(_run_in_worker, trial).result()
             except BrokenProcessPool:
                 error = "its process was killed (is there enough memory?)"
                 yield Run(trial.method, trial.seed, time.perf_counter() - start, None, error)
 
 
-class _Workers:
-    """Processes that know the graph, and that end at once when they are no longer needed."""
-
-    def __init__(self, data: Data, jobs: int) -> None:
-        # Pickled here, because multiprocessing would put the tensors into shared memory, of which containers
-        # have little.
-        graph = pickle.dumps(data)
-        threads = max(1, torch.get_num_threads() // jobs)
-        self._before = set(multiprocessing.active_children())
-        # Spawned, because a fork of a process with threads, as torch has, may hang.
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(graph, threads))
-
-    def submit(self, trial: Trial) -> "Future[Run]":
-        return self._pool.submit(_run_in_worker, trial)
-
-    def __enter__(self) -> "_Workers":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            for process in set(multiprocessing.active_children()) - self._before:
-                process.terminate()
-        self._pool.shutdown(cancel_futures=True)
-
-
-_graph: Data
-
-
-def _start_worker(graph: bytes, threads: int) -> None:
-    global _graph  # noqa: PLW0603 # what a worker knows, it knows for good
-    _graph = pickle.loads(graph)
-    torch.set_num_threads(threads)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker without a word
-
-
-def _run_in_worker(trial: Trial) -> Run:
-    return run(trial, _graph)
+def _run_in_worker(data: Data, trial: Trial) -> Run:
+    return run(trial, data)

@@ -26,11 +26,12 @@ class Quick:
             or more, and each must have a node of each class that counts as positive.
         num_classes: C; with more than two, scores are `[..., N, C]`, the largest decides, and the metrics
             are one class against the rest: mean for AUC and F1, the widest difference for DP and EO.
-        threshold: A binary prediction is positive where its score is above this.
+        threshold: A binary prediction is positive where its score is above this; may be changed between calls,
+            also to one for each score vector, `[..., 1]`.
 
     """
 
-    def __init__(self, y: Tensor, sens: Tensor, *, num_classes: int = 2, threshold: float = 0.5) -> None:
+    def __init__(self, y: Tensor, sens: Tensor, *, num_classes: int = 2, threshold: float | Tensor = 0.5) -> None:
         if y.ndim != 1 or y.shape != sens.shape or not y.numel():
             raise DataError(f"'y' and 'sens' must have one shape [N] (got {list(y.shape)}, {list(sens.shape)})")
         if num_classes < 2 or y.min() < 0 or y.max() >= num_classes:

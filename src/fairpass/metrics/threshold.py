@@ -11,7 +11,6 @@ from fairpass.errors import DataError
 from fairpass.metrics.counts import Counts, cells
 from fairpass.metrics.group import delta_eo
 from fairpass.metrics.inputs import (
-    Floats,
     Values,
     as_groups,
     as_labels,
@@ -63,33 +62,54 @@ def best_threshold(
     is_defined(objective, missing_labels(labels, names_of_scored(None, labels, values)), "error")
 
     groups = np.full_like(labels, -1) if sens is None else as_groups(sens, labels.size)
-    num_groups = len(as_names(None, "sens", groups))
-    order = np.argsort(values, kind="stable")
-    node_cells = cells(torch.from_numpy(labels[order]), torch.from_numpy(groups[order]), 2, num_groups)[0]
-    distinct, first = np.unique(values[order], return_index=True)
-
-    # not_selected[k]: the counts of the nodes below the k-th distinct score.
-    not_selected = torch.nn.functional.pad(node_cells.double().cumsum(0), (0, 0, 1, 0))
-    not_selected = not_selected[torch.from_numpy(np.append(first, labels.size))]
-    total = not_selected[-1]
-    counts = Counts.from_cells((total - not_selected).unsqueeze(1), total.unsqueeze(0))
-
-    quality = _OBJECTIVES[objective](counts).numpy()
-    if np.isnan(quality).any():
+    as_names(None, "sens", groups)  # raises if their numbers have gaps
+    search = ThresholdSearch(torch.tensor(labels.copy()), torch.tensor(groups.copy()), objective)
+    found = search(torch.tensor(values.copy()))
+    if bool(found.isnan()):
         delta_eo(labels, labels, sens=groups)  # raises, and says which group has no positive node
-    cuts = _cuts(distinct)
-    best = cuts[quality >= quality.max() - _TIE]
-    return float(best[np.abs(best - 0.5).argmin()])
+    return float(found)
 
 
-def _cuts(distinct: Floats) -> Floats:
-    """Return one threshold for each way to cut the sorted distinct scores, from "all positive" to "none".
+class ThresholdSearch:
+    """The best thresholds for one fixed set of nodes, of many score vectors at once; see `best_threshold`.
+
+    Args:
+        y: labels `[N]`, 0 and 1.
+        sens: groups `[N]`, negative for unknown.
+        objective: what to maximise.
+    """
+
+    def __init__(self, y: Tensor, sens: Tensor, objective: Objective) -> None:
+        self._quality = _OBJECTIVES[objective]
+        self._cells = cells(y, sens, 2, max(int(sens.max()) + 1, 0))[0].double()
+        self._total = self._cells.sum(0, keepdim=True)
+
+    @torch.no_grad()
+    def __call__(self, scores: Tensor) -> Tensor:
+        """Map scores `[..., N]` to thresholds `[...]`; nan where no cut has a defined quality."""
+        ordered, order = scores.sort(dim=-1, stable=True)
+        # selected[..., k, :]: the counts that are left when the k lowest scores are below the threshold.
+        below = torch.nn.functional.pad(self._cells[order].cumsum(-2), (0, 0, 1, 0))
+        quality = self._quality(Counts.from_cells((self._total - below).unsqueeze(-2), self._total))
+        # Equal scores fall on one side: between them there is no cut.
+        tells_apart = torch.nn.functional.pad(ordered[..., 1:] > ordered[..., :-1], (1, 1), value=True)
+        quality = quality.masked_fill(~tells_apart, -torch.inf)
+        cuts = _cuts(ordered)
+        as_good = quality >= quality.amax(-1, keepdim=True) - _TIE
+        nearest = (cuts - 0.5).abs().masked_fill(~as_good, torch.inf).argmin(-1, keepdim=True)
+        return cuts.gather(-1, nearest)[..., 0].masked_fill(~as_good.any(-1), torch.nan)
+
+
+def _cuts(ordered: Tensor) -> Tensor:
+    """Return one threshold for each way to cut sorted scores `[..., N]`, from "all positive" to "none".
 
     Thresholds have the dtype of the scores, so that no later comparison rounds one onto a score.
     """
-    below, above = distinct[:-1], distinct[1:]
-    middle = np.maximum(below / 2 + above / 2, below)
-    middle = np.where(middle < above, middle, below)
-    cuts: Floats = np.concatenate((np.nextafter(distinct[:1], -np.inf), middle, distinct[-1:]))
-    cuts[np.searchsorted(distinct, 0.5, side="right")] = 0.5  # in its own interval 0.5 is as good as any
-    return cuts
+    below, above = ordered[..., :-1], ordered[..., 1:]
+    middle = torch.maximum(below / 2 + above / 2, below)
+    middle = torch.where(middle < above, middle, below)
+    lowest = torch.nextafter(ordered[..., :1], torch.full_like(ordered[..., :1], -torch.inf))
+    cuts = torch.cat((lowest, middle, ordered[..., -1:]), -1)
+    # In its own interval 0.5 is as good as any.
+    half = torch.searchsorted(ordered, torch.full_like(ordered[..., :1], 0.5), right=True)
+    return cuts.scatter(-1, half, 0.5)

@@ -13,6 +13,7 @@ from torch_geometric.nn.inits import glorot, zeros
 
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
+from fairpass.nn.members import Linear, dropout
 
 Backbone = Literal["gcn", "gin", "gat"]
 Operator = Adjacency | Structure
@@ -37,9 +38,10 @@ class GCNConvolution(nn.Module):
         if not isinstance(operator, Adjacency):
             raise ValueError("'operator' must be an Adjacency for a GCN (got a Structure)")
         # The product with the narrower side of W is the cheaper one.
-        if self.weight.shape[0] <= self.weight.shape[1]:
-            return (operator @ x) @ self.weight + self.bias
-        return operator @ (x @ self.weight) + self.bias
+        bias = self.bias.unsqueeze(-2)
+        if self.weight.shape[-2] <= self.weight.shape[-1]:
+            return (operator @ x) @ self.weight + bias
+        return operator @ (x @ self.weight) + bias
 
 
 class GINConvolution(nn.Module):
@@ -47,7 +49,7 @@ class GINConvolution(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
-        self.first, self.second = nn.Linear(in_channels, out_channels), nn.Linear(out_channels, out_channels)
+        self.first, self.second = Linear(in_channels, out_channels), Linear(out_channels, out_channels)
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
@@ -119,6 +121,6 @@ class GNN(nn.Module):
         """Return the last convolution's output, `(N, widths[-1])`."""
         for i, layer in enumerate(self.convolutions):
             if i:
-                x = nn.functional.dropout(x.relu(), self.dropout, self.training)
+                x = dropout(x.relu(), self.dropout, self.training)
             x = layer(x, operator)
         return x

@@ -4,6 +4,8 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
+from fairpass.nn.members import Linear, dropout
+
 
 class MLP(nn.Module):
     """`M` linear layers with ReLU and dropout between them.
@@ -28,18 +30,18 @@ class MLP(nn.Module):
         if num_layers < 1:
             raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        self.layers = nn.ModuleList(Linear(a, b) for a, b in pairwise(widths))
         self.dropout = dropout
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
         for layer in self.layers:
-            layer.reset_parameters()  # type: ignore[operator] # every layer is an nn.Linear
+            layer.reset_parameters()  # type: ignore[operator] # every layer is a Linear
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the logits, `(..., c)`."""
         for i, layer in enumerate(self.layers):
             if i:
-                x = nn.functional.dropout(x.relu(), self.dropout, self.training)
+                x = dropout(x.relu(), self.dropout, self.training)
             x = layer(x)
         return x

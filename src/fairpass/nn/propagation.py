@@ -19,6 +19,7 @@ from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
 from fairpass.nn.convolution import Backbone
 from fairpass.nn.fairness import FairnessTerm, spread
+from fairpass.nn.members import one_per_problem
 
 Step = Literal["paper", "stable"]
 Bandwidth = Literal["fixed", "adaptive"]
@@ -76,6 +77,8 @@ class GMMDPropagation(nn.Module):
     """
 
     simplified = False
+    # May be tensors `(B, 1, 1)`: one value for each member of a population.
+    per_member = ("lambda_s", "lambda_f", "alpha", "weight")
 
     def __init__(
         self,
@@ -110,7 +113,11 @@ class GMMDPropagation(nn.Module):
         _check_choice("kernel", kernel, KernelName)
         if backbone == "gat" and channels is None:
             raise ValueError("'channels' must be given for backbone 'gat' (got None)")
-        self.K, self.lambda_s, self.lambda_f, self.alpha, self.weight = K, lambda_s, lambda_f, alpha, weight
+        self.K = K
+        self.lambda_s: float | Tensor = lambda_s
+        self.lambda_f: float | Tensor | None = lambda_f
+        self.alpha: float | Tensor = alpha
+        self.weight: float | Tensor = weight
         self.backbone, self.step, self.bandwidth, self.fair_steps = backbone, step, bandwidth, fair_steps
         self.sample, self.sample_seed, self.kernel, self.epsilon = sample, sample_seed, kernel, epsilon
         self.attention = Attention(channels) if backbone == "gat" and channels is not None else None
@@ -200,7 +207,7 @@ class GMMDPropagation(nn.Module):
                 return torch.where(lowered[..., None, None], moved, damped)
         return moved
 
-    def _descend(self, Y: Tensor, size: Tensor, gamma: float, term: FairnessTerm) -> tuple[Tensor, Tensor]:
+    def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: FairnessTerm) -> tuple[Tensor, Tensor]:
         """Take the fairness steps from `Y`; return where they led, and a bound on the fairness term there."""
         moved, pull = Y, torch.zeros_like(Y)
         for _ in range(self.fair_steps):
@@ -228,13 +235,13 @@ class GMMDPropagation(nn.Module):
 
     def _term(self, F: Tensor, discrepancy: Discrepancy, drawn: Tensor | None) -> FairnessTerm:
         """Return the fairness term with the kernel and the weight that belong to this `F`."""
-        alpha = F.new_full(F.shape[:-2], self.alpha)
+        alpha = torch.as_tensor(one_per_problem(self.alpha), dtype=F.dtype, device=F.device).expand(F.shape[:-2])
         if self.bandwidth == "adaptive":
             alpha = alpha / spread(F, drawn).clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
         if self.lambda_f is None:
             lambda_f = self.weight / discrepancy.curvature(alpha[..., None, None]).amax((-2, -1), keepdim=True)
         else:
-            lambda_f = alpha.new_full((*alpha.shape, 1, 1), self.lambda_f)
+            lambda_f = torch.as_tensor(self.lambda_f, dtype=F.dtype, device=F.device).expand(*alpha.shape, 1, 1)
         return FairnessTerm(discrepancy, alpha, lambda_f, drawn)
 
     def _smooth(self, F: Tensor, graph: Adjacency | Structure) -> Tensor:

@@ -6,22 +6,24 @@ It is the same for every method; what an epoch does is the `Program`'s business.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import isnan, nan
+from math import isnan
+from typing import Any
 
 import torch
+import torch.utils.deterministic
 from torch import Tensor
 
 from fairpass.errors import FairpassError
-from fairpass.metrics.quick import NAMES, Quick, selection
-from fairpass.metrics.threshold import best_threshold
-from fairpass.theory import RepresentationBound
 from fairpass.training.checkpoint import Checkpoint
 from fairpass.training.history import EpochRecord, History
-from fairpass.training.program import Program, scores
+from fairpass.training.program import Program
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
+from fairpass.training.watch import Watch
 
 Callback = Callable[[EpochRecord], None]
+
+_memory: Any = torch.utils.deterministic  # its one setting has no type
 
 
 class DivergedError(FairpassError, ArithmeticError):
@@ -54,11 +56,17 @@ class Progress:
 
     def add(self, record: EpochRecord, program: Program) -> None:
         """Append an epoch, and keep its state if validation prefers it to all before."""
-        best = self.history[self.best_epoch].selection if self.best_epoch >= 0 else -float("inf")
         self.history.append(record)
-        if record.selection > best:
-            self.best_epoch = record.epoch
+        if self.note_best():
             self.best_state = {name: value.detach().clone() for name, value in program.state_dict().items()}
+
+    def note_best(self) -> bool:
+        """Return whether validation prefers the last epoch to all before, and remember it if so."""
+        best = self.history[self.best_epoch].selection if self.best_epoch >= 0 else -float("inf")
+        if not self.history[-1].selection > best:
+            return False
+        self.best_epoch = self.history[-1].epoch
+        return True
 
     def is_over(self, training: Training) -> bool:
         """Return whether there is nothing more to do: epochs done, patience lost, or no way back from nan."""
@@ -81,14 +89,18 @@ def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
     """Draw all random numbers from `seed` inside, and leave the caller's random state as it was."""
     before = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    fill = _memory.fill_uninitialized_memory
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         if deterministic:
             torch.use_deterministic_algorithms(True)
+            # Nothing here reads memory before it is written, and to fill it all takes a twentieth of the time.
+            _memory.fill_uninitialized_memory = False
         try:
             yield
         finally:
             torch.use_deterministic_algorithms(before, warn_only=warn_only)
+            _memory.fill_uninitialized_memory = fill
 
 
 def train(
@@ -105,7 +117,7 @@ def train(
     on Ctrl-C the epochs so far are kept there. Training ends early once outputs are not finite; a finite
     epoch before can still be selected, and if there is none, that is a `DivergedError`.
     """
-    watch = _Watch(task, training)
+    watch = Watch(task, training)
     progress = Progress()
     if checkpoint is not None and checkpoint.restore(program, progress, training):
         program.to(task.device)
@@ -118,7 +130,7 @@ def train(
         while not progress.is_over(training):
             program.train()
             losses = program.epoch(task)
-            progress.add(watch.observe(program, progress.next_epoch, losses), program)
+            progress.add(_observe(watch, program, progress.next_epoch, losses), program)
             if checkpoint is not None:
                 checkpoint.keep(program, progress)
             for callback in callbacks:
@@ -135,56 +147,8 @@ def train(
     return progress
 
 
-class _Watch:
-    """Measures an epoch on the validation nodes, and the discrepancy of the outputs over all nodes."""
-
-    def __init__(self, task: Task, training: Training) -> None:
-        task.check_split("train")
-        task.check_split("val")
-        self.task, self.training = task, training
-        self.nodes = task.nodes("val")
-        self.y, self.sens = task.y[self.nodes], task.sens[self.nodes]
-        self.quick = Quick(self.y, self.sens, num_classes=task.num_classes)
-        # Theorem 4.2 speaks of two groups only.
-        self.bound = RepresentationBound(task.x, task.groups) if task.num_groups == 2 else None
-
-    @torch.no_grad()
-    def observe(self, program: Program, epoch: int, losses: dict[str, float]) -> EpochRecord:
-        program.eval()
-        logits = program(self.task)
-        if not bool(logits.isfinite().all()):
-            # One node without an output is enough to make the epoch useless; nan is what nobody selects.
-            logits = torch.full_like(logits, nan)
-        on_validation = scores(logits[self.nodes].softmax(-1))
-        threshold = self._threshold(on_validation)
-        self.quick.threshold = 0.5 if threshold is None else threshold
-        numbers = self.quick(on_validation)
-        return EpochRecord(
-            epoch=epoch,
-            losses={name: float(value) for name, value in losses.items()},
-            metrics=dict(zip(NAMES, numbers.tolist(), strict=True)),
-            selection=float(selection(numbers)),
-            threshold=threshold,
-            discrepancy=self._discrepancy(logits) if self.training.track_discrepancy else {},
-        )
-
-    def _threshold(self, on_validation: Tensor) -> float | None:
-        if on_validation.dim() > 1:
-            return None
-        if not isinstance(self.training.threshold, str):
-            return self.training.threshold
-        if bool(on_validation.isnan().any()):
-            return 0.5
-        return best_threshold(self.y, on_validation, sens=self.sens, objective=self.training.threshold)
-
-    def _discrepancy(self, logits: Tensor) -> dict[str, float]:
-        """Return how far apart the groups' logits are, the kernel being as wide as all logits are spread."""
-        if bool(logits.isnan().any()):
-            similar = logits.new_full([self.task.num_groups] * 2, nan)
-        else:
-            spread = 2 * (logits - logits.mean(0)).square().sum(-1).mean()
-            similar = self.task.groups.similarities(logits, 1 / spread.clamp(min=1e-12))
-        count, within, everywhere = len(similar), similar.trace(), similar.sum()
-        similarity = (everywhere - within) / (count * (count - 1))
-        found = {"mmd2": float(count * within - everywhere), "similarity": float(similarity)}
-        return found if self.bound is None else {**found, "bound": float(self.bound(similarity))}
+@torch.no_grad()
+def _observe(watch: Watch, program: Program, epoch: int, losses: dict[str, float]) -> EpochRecord:
+    program.eval()
+    (seen,) = watch(program(watch.task)[None])
+    return EpochRecord(epoch=epoch, losses={name: float(value) for name, value in losses.items()}, **seen)

@@ -18,7 +18,7 @@ class Program(nn.Module, ABC):
     A subclass builds its networks in `__init__`, and says what is particular to it:
 
     - `forward(task)`: the logits `(N, C)` of any graph; in evaluation mode it must be deterministic.
-    - `loss(task)`: for methods with one loss and one optimizer, which is all the default `epoch` needs; or
+    - `loss(logits, task)`: for methods with one loss and one optimizer, which is all the default `epoch` needs; or
     - `configure(training)` and `epoch(task)`: for methods with several; and
     - `prepare(task, training)`: what comes before the first epoch.
 
@@ -51,14 +51,19 @@ class Program(nn.Module, ABC):
         """Train for one epoch; return the losses by name, the first of them the main one."""
         optimizer = self.optimizers["all"]
         optimizer.zero_grad()
-        loss = self.loss(task)
+        loss = self.loss(self(task), task)
         torch.autograd.backward(loss)
         optimizer.step()
         return {"loss": float(loss.detach())}
 
-    def loss(self, task: Task) -> Tensor:
-        """Return the loss to be minimised; by default cross-entropy on the training nodes."""
-        return cross_entropy(self(task), task)
+    def loss(self, logits: Tensor, task: Task) -> Tensor:
+        """Return the loss to be minimised, given what `forward` returned; by default cross-entropy."""
+        return cross_entropy(logits, task)
+
+    @property
+    def is_random(self) -> bool:
+        """Return whether `forward` gives other logits in training than in evaluation (dropout, sampling)."""
+        return True
 
     @abstractmethod
     def forward(self, task: Task) -> Tensor:
@@ -83,8 +88,12 @@ def adam(module: nn.Module, training: Training) -> Adam:
 
 
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:
-    """Return the cross-entropy on the training nodes."""
-    return nn.functional.cross_entropy(logits[task.train_nodes], task.y[task.train_nodes])
+    """Return the cross-entropy on the training nodes, one number for each problem of the batch."""
+    chosen, y = logits[..., task.train_nodes, :], task.y[task.train_nodes]
+    if chosen.dim() == 2:
+        return nn.functional.cross_entropy(chosen, y)
+    losses = nn.functional.cross_entropy(chosen.movedim(-1, 1), y.expand(chosen.shape[:-1]), reduction="none")
+    return losses.mean(-1)
 
 
 def two_logits(logit: Tensor) -> Tensor:

@@ -1,0 +1,86 @@
+"""What is measured at every epoch: the metrics on the validation nodes, and how far apart the groups are."""
+
+from math import nan
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairpass.metrics.quick import NAMES, Quick, selection
+from fairpass.metrics.threshold import ThresholdSearch
+from fairpass.theory import RepresentationBound
+from fairpass.training.program import scores
+from fairpass.training.settings import Training
+from fairpass.training.task import Task
+
+
+class Watch:
+    """Measures the logits of an epoch, of many models at once.
+
+    Args:
+        task: the graph; every label and group must occur among its training and its validation nodes.
+        training: whose `threshold` and `track_discrepancy` apply to all models.
+    """
+
+    def __init__(self, task: Task, training: Training) -> None:
+        task.check_split("train")
+        task.check_split("val")
+        self.task, self.training = task, training
+        self.nodes = task.nodes("val")
+        y, sens = task.y[self.nodes], task.sens[self.nodes]
+        self.quick = Quick(y, sens, num_classes=task.num_classes)
+        self.search = None
+        if isinstance(training.threshold, str) and task.num_classes == 2:
+            self.search = ThresholdSearch(y, sens, training.threshold)
+        # Theorem 4.2 speaks of two groups only.
+        self.bound = RepresentationBound(task.x, task.groups) if task.num_groups == 2 else None
+
+    @torch.no_grad()
+    def __call__(self, logits: Tensor) -> list[dict[str, Any]]:
+        """Return for each of `(B, N, C)` logits what an `EpochRecord` holds besides epoch and losses."""
+        # One node without an output is enough to make the epoch useless; nan is what nobody selects.
+        broken = ~logits.isfinite().flatten(1).all(1)
+        on_validation = scores(logits[:, self.nodes].softmax(-1))
+        on_validation[broken] = nan
+        thresholds = self._thresholds(on_validation, broken)
+        if thresholds is not None:
+            self.quick.threshold = thresholds[:, None]
+        numbers = self.quick(on_validation)
+        found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
+        return [
+            {
+                "metrics": dict(zip(NAMES, metrics, strict=True)),
+                "selection": chosen,
+                "threshold": threshold,
+                "discrepancy": discrepancy,
+            }
+            for metrics, chosen, threshold, discrepancy in zip(
+                numbers.tolist(),
+                selection(numbers).tolist(),
+                [None] * len(logits) if thresholds is None else thresholds.tolist(),
+                found,
+                strict=True,
+            )
+        ]
+
+    def _thresholds(self, on_validation: Tensor, broken: Tensor) -> Tensor | None:
+        """Return the threshold of each model, `(B,)`; with more than two classes there is none."""
+        if self.task.num_classes > 2:
+            return None
+        if self.search is not None:
+            return self.search(on_validation.nan_to_num(0.5)).masked_fill(broken, 0.5)
+        fixed = torch.tensor(self.training.threshold, dtype=torch.float64, device=broken.device)
+        return fixed.expand(len(broken))
+
+    def _discrepancy(self, logits: Tensor, broken: Tensor) -> list[dict[str, float]]:
+        """Return how far apart the groups' logits are, the kernel being as wide as all logits are spread."""
+        logits = logits.masked_fill(broken[:, None, None], 0.0)
+        spread = 2 * (logits - logits.mean(1, keepdim=True)).square().sum(-1).mean(-1)
+        similar = self.task.groups.similarities(logits, 1 / spread.clamp(min=1e-12))
+        count, within, everywhere = similar.shape[-1], similar.diagonal(0, -2, -1).sum(-1), similar.sum((-2, -1))
+        similarity = ((everywhere - within) / (count * (count - 1))).masked_fill(broken, nan)
+        columns = {"mmd2": (count * within - everywhere).masked_fill(broken, nan), "similarity": similarity}
+        if self.bound is not None:
+            columns["bound"] = self.bound(similarity)
+        names, values = list(columns), torch.stack(list(columns.values()), 1).tolist()
+        return [dict(zip(names, row, strict=True)) for row in values]

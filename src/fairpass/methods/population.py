@@ -45,16 +45,16 @@ def fit_all(
     if jobs < 1:
         raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
     errors: list[FairpassError | None] = [None] * len(classifiers)
-    batches = _batches(classifiers, batch_rows // max(1, data.num_nodes or 0), jobs)
-    if jobs == 1 or len(batches) == 1:
+    todo = batches(classifiers, batch_rows // max(1, data.num_nodes or 0), jobs)
+    if jobs == 1 or len(todo) == 1:
         task = _LazyTask(data)
-        for batch in batches:
+        for batch in todo:
             found = _fit_batch([classifiers[i] for i in batch], data, task, batch, callback)
             for i, error in zip(batch, found, strict=True):
                 errors[i] = error
         return errors
     with Workers(data, jobs) as workers:
-        waiting = [(batch, workers.submit(_fit_in_worker, [classifiers[i] for i in batch])) for batch in batches]
+        waiting = [(batch, workers.submit(_fit_in_worker, [classifiers[i] for i in batch])) for batch in todo]
         for batch, done in waiting:
             for i, (fitted, error) in zip(batch, done.result(), strict=True):
                 vars(classifiers[i]).update(fitted)
@@ -62,8 +62,8 @@ def fit_all(
     return errors
 
 
-def _batches(classifiers: Sequence[NodeClassifier], size: int, jobs: int) -> list[list[int]]:
-    """Return the indices of those that are trained together, the others one by one."""
+def batches(classifiers: Sequence[NodeClassifier], size: int, jobs: int) -> list[list[int]]:
+    """Return the indices of those that are trained together, at most `size` of them, the others one by one."""
     found = []
     for key, indices in _alike(classifiers).items():
         # A share for every process, but not fewer than two members.
@@ -99,7 +99,7 @@ def _fit_batch(
     indices: Sequence[int],
     callback: MemberCallback | None,
 ) -> list[FairpassError | None]:
-    if len(classifiers) == 1:
+    if classifiers[0].trains_alone:
         return [_fit_alone(classifiers[0], data, indices[0], callback)]
     return _fit_together(classifiers, task.on(classifiers[0].training.device), data, indices, callback)
 

@@ -56,7 +56,8 @@ class FairnessTerm:
         below = below | (torch.minimum(at_most, weight * (after + error)) <= weight * (before - error) + gained)
         if bool(below.all()):
             return below
-        return below | (self.value(moved) <= self.value(F) + gained)
+        (before, after), _ = self.discrepancy.constant_value(both, self.alpha, self.discrepancy.eps)
+        return below | (weight * after <= weight * before + gained)
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]

@@ -1,0 +1,136 @@
+"""What some experiments need of a run besides its evaluation, by name, as plain JSON values."""
+
+from collections.abc import Callable
+from math import isnan
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from fairpass.datasets.statistics import describe
+from fairpass.methods import NodeClassifier
+from fairpass.nn.fairness import spread
+from fairpass.theory import theorem_4_1, theorem_4_2, unit_layers
+from fairpass.training import Task
+
+Measure = Callable[[NodeClassifier, Data], Any]
+
+# Points of a training curve, pairs of nodes for a distribution, neighbours in a picture.
+_POINTS, _PAIRS, _NEIGHBOURS = 100, 20_000, 12
+_CURVES = ("loss", "AUC", "F1", "ACC", "DP", "EO", "mmd2", "similarity", "bound")
+# The theorems' layers visit all pairs of nodes, in as many dimensions as there are features.
+_THEOREM_NODES = 4_000
+
+
+def curves(model: NodeClassifier, data: Data) -> dict[str, list[float | None]]:
+    """Return the training curves on validation, evenly thinned to at most 100 epochs and the last."""
+    history = model.history_
+    step = -(-len(history) // _POINTS)
+    kept = sorted({*range(0, len(history), step), len(history) - 1})
+    rows = [history[i].flat() for i in kept]
+    names = ("epoch", *(name for name in _CURVES if name in rows[0]))
+    return {name: [_short(row[name]) for row in rows] for name in names}
+
+
+def statistics(model: NodeClassifier, data: Data) -> dict[str, Any]:
+    """Return the graph's statistics."""
+    return describe(data).to_dict()
+
+
+def theorems(model: NodeClassifier, data: Data) -> dict[str, Any]:
+    """Return the bounds of both theorems beside what they bound, on (part of) the graph's features.
+
+    On graphs of more than 4,000 nodes, on the subgraph of the first 4,000 nodes in a random order that is always the
+    same. The read-out matrix is the one whose logits are nearest to the model's.
+    """
+    order = torch.randperm(data.num_nodes or 0, generator=torch.Generator().manual_seed(0))
+    part = data.subgraph(order[:_THEOREM_NODES].sort().values)
+    task = Task(part, need_masks=False)
+    alpha = float(getattr(model, "alpha", 0.3))
+    graph = (task.x, task.edge_index, task.sens)
+    last = unit_layers(*graph, alpha)[-1]
+    readout: Tensor = torch.linalg.pinv(last, rtol=1e-6) @ _logits(model, part).double()
+    return {
+        "nodes": task.num_nodes,
+        "isolated": int((torch.bincount(task.edge_index[0], minlength=task.num_nodes) == 0).sum()),
+        "alpha": alpha,
+        **{
+            name: {"measured": bound.measured, "bound": bound.bound, "holds": bound.holds}
+            for name, bound in (("4.1", theorem_4_1(*graph, readout, alpha)), ("4.2", theorem_4_2(*graph, alpha)))
+        },
+    }
+
+
+@torch.no_grad()
+def cases(model: NodeClassifier, data: Data) -> dict[str, Any]:
+    """Return how similar a model finds nodes of different groups, and two neighbourhoods to look at.
+
+    The similarity of two nodes is the Gaussian kernel of their logits, as wide as the logits of all nodes are spread.
+    """
+    logits = _logits(model, data)
+    width = float(spread(logits, None).clamp(min=1e-12))
+    generator = torch.Generator().manual_seed(0)
+    first, second = (torch.nonzero((data.sens == group) & (data.y >= 0)).flatten() for group in (0, 1))
+    pairs = [nodes[torch.randint(len(nodes), (_PAIRS,), generator=generator)] for nodes in (first, second)]
+    similarity = (-(logits[pairs[0]] - logits[pairs[1]]).square().sum(-1) / width).exp()
+    same = data.y[pairs[0]] == data.y[pairs[1]]
+    return {
+        "same label": _distribution(similarity[same]),
+        "different label": _distribution(similarity[~same]),
+        "neighbourhoods": [_neighbourhood(data, logits, width, label) for label in (0, 1)],
+    }
+
+
+def _distribution(values: Tensor) -> dict[str, Any]:
+    counts = torch.histc(values, 20, 0.0, 1.0)
+    return {"mean": _short(float(values.mean())), "histogram": [_short(x) for x in (counts / counts.sum()).tolist()]}
+
+
+def _neighbourhood(data: Data, logits: Tensor, width: float, label: int) -> dict[str, Any]:
+    """Return a node of a label with its neighbours: the first that has enough of both groups and both labels."""
+    source, target = data.edge_index
+    degree = torch.bincount(source, minlength=len(logits)).float()
+    # How mixed the neighbours are: the least of the shares of either group and of either label.
+    share = torch.ones_like(degree)
+    for values in (data.sens, data.y):
+        mean = torch.zeros_like(degree).index_add_(0, source, (values[target] == 1).float()) / degree.clamp(min=1)
+        share = torch.minimum(share, torch.minimum(mean, 1 - mean))
+    fits = (data.y == label) & (degree >= 6) & (degree <= 40)
+    centre = int(torch.where(fits, share, torch.full_like(share, -1.0)).argmax())
+    neighbours = target[source == centre]
+    similarity = (-(logits[neighbours] - logits[centre]).square().sum(-1) / width).exp()
+    # Evenly over the order of similarity, so that what is left out is like what is shown.
+    order = similarity.argsort(descending=True, stable=True)
+    kept = order[torch.linspace(0, len(order) - 1, min(len(order), _NEIGHBOURS)).round().long()]
+    return {
+        "centre": {"node": centre, "label": int(data.y[centre]), "group": int(data.sens[centre])},
+        "neighbours": [
+            {
+                "node": int(node),
+                "label": int(data.y[node]),
+                "group": int(data.sens[node]),
+                "similarity": _short(float(similar)),
+            }
+            for node, similar in zip(neighbours[kept], similarity[kept], strict=True)
+        ],
+    }
+
+
+@torch.no_grad()
+def _logits(model: NodeClassifier, data: Data) -> Tensor:
+    # What a constant predicts has no logits; the logarithms of its probabilities serve.
+    return model.predict_proba(data).clamp(min=1e-12).log()
+
+
+def _short(value: float | None) -> float | None:
+    """Return a number with as many digits as a figure shows."""
+    return None if value is None or isnan(value) else float(f"{value:.4g}")
+
+
+MEASURES: dict[str, Measure] = {
+    "curves": curves,
+    "statistics": statistics,
+    "theorems": theorems,
+    "cases": cases,
+}

@@ -1,0 +1,104 @@
+"""What to run, as data: configurations of methods, and the cells of tables and figures they belong to."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+from fairpass.methods import NodeClassifier, method
+from fairpass.training.tensors import to_json
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A method with its settings.
+
+    Attributes:
+        method: its name in the registry.
+        parameters: hyper-parameters that are not the method's defaults.
+        training: settings of the training loop that are not the method's defaults.
+        scale: how the features are scaled: `"minmax"`, `"standard"` or `"none"`.
+    """
+
+    method: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    scale: str = "minmax"
+
+    def but(self, *, training: Mapping[str, Any] | None = None, scale: str | None = None, **parameters: Any) -> Self:
+        """Return the configuration with some settings changed."""
+        return replace(
+            self,
+            parameters={**self.parameters, **parameters},
+            training={**self.training, **(training or {})},
+            scale=scale or self.scale,
+        )
+
+    def classifier(self, seed: int) -> NodeClassifier:
+        """Return the unfitted classifier."""
+        found = method(self.method)
+        return found(**self.parameters, training=found.default_training().but(**self.training, seed=seed))
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run: a configuration on a data set with a seed, and what is measured besides its evaluation."""
+
+    dataset: str
+    configuration: Configuration
+    seed: int = 0
+    measures: tuple[str, ...] = ()
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Return everything the result depends on, with all defaults filled in, as plain JSON values."""
+        classifier = self.configuration.classifier(self.seed)
+        parameters = {name: value for name, value in classifier.get_params(deep=False).items() if name != "training"}
+        values = {
+            "dataset": self.dataset,
+            "scale": self.configuration.scale,
+            "method": self.configuration.method,
+            "parameters": parameters,
+            "training": classifier.training.to_dict(),
+            "measures": list(self.measures),
+        }
+        plain: dict[str, Any] = json.loads(to_json(values))
+        return plain
+
+    @cached_property
+    def key(self) -> str:
+        """Return the name of the run's record: another one if anything about the run changes."""
+        digest = hashlib.sha256(to_json(self.identity).encode()).hexdigest()[:16]
+        return f"{self.dataset}-{self.configuration.method}-{digest}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table or one point of a figure: what validation prefers among some configurations.
+
+    Attributes:
+        dataset: its name.
+        label: what readers see, e.g. "FairGNN".
+        candidates: configurations to choose from, on validation, by the mean over the seeds.
+        seeds: of the runs.
+        at: where the point lies, e.g. `{"K": 3}`.
+        measures: what is measured besides the evaluation.
+    """
+
+    dataset: str
+    label: str
+    candidates: tuple[Configuration, ...]
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    at: Mapping[str, Any] = field(default_factory=dict)
+    measures: tuple[str, ...] = ()
+
+    def runs(self, candidate: Configuration) -> list[Spec]:
+        """Return the runs of one candidate, seed by seed."""
+        return [Spec(self.dataset, candidate, seed, self.measures) for seed in self.seeds]
+
+    def specs(self) -> Iterator[Spec]:
+        """Return all runs."""
+        for candidate in self.candidates:
+            yield from self.runs(candidate)

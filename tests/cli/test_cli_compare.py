@@ -13,6 +13,7 @@ from fairpass.cli import output
 from fairpass.errors import DataError
 from fairpass.methods import GAT, GCN, names
 from fairpass.methods.comparison import Comparison
+from fairpass.report import Evidence
 from fairpass.training import Task
 
 Run = Callable[..., Result]
@@ -114,6 +115,31 @@ def test_a_failing_method_loses_nothing(
     assert json.loads(out.read_text()) == json.loads(mended.stdout)
 
 
+def test_report_has_the_same_numbers(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    out, directory = tmp_path / "german.json", tmp_path / "report"
+    run(*QUICK, "--out", out)
+    before = Comparison.load(out)
+    result = run(*QUICK, "--out", out, "--report", directory)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith(f"The report is {directory / 'report.html'}.\n")
+    evidence = Evidence.load(directory)
+    for row in before.rows:
+        runs = evidence.method(row.method)["runs"]
+        assert [each["seed"] for each in runs] == [0, 1]
+        mean = 100 * sum(each["evaluation"]["acc"] for each in runs) / 2
+        assert mean == pytest.approx(row.mean["ACC"])
+    # Trained again, with the same outcome.
+    assert [run.evaluation for run in Comparison.load(out).runs] == [run.evaluation for run in before.runs]
+    assert "<h1>German Credit: 2 methods compared</h1>" in (directory / "report.html").read_text()
+
+
+def test_report_leaves_out_what_failed(run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GAT, "build", fail)
+    document = run_json(*QUICK, "--report", tmp_path, "--json")
+    assert document["report"] == str(tmp_path / "report.html")
+    assert [method["name"] for method in Evidence.load(tmp_path).methods] == ["constant", "gcn"]
+
+
 def test_an_interruption_keeps_the_runs_before(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def press(self: GAT, task: Task) -> None:
         raise KeyboardInterrupt
@@ -135,9 +161,10 @@ def test_a_place_that_cannot_be_written_is_found_first(
 
     monkeypatch.setattr(GCN, "build", never)
     (tmp_path / "file").touch()
-    result = run(*QUICK, "--out", tmp_path / "file" / "german.json")
-    assert result.exit_code == 1
-    assert result.stderr.count("\n") == 1
+    for option in ("--out", "--report"):
+        result = run(*QUICK, option, tmp_path / "file" / "german.json")
+        assert result.exit_code == 1
+        assert result.stderr.count("\n") == 1
 
 
 def test_all_methods_are_meant_by_default(
@@ -155,6 +182,7 @@ def test_all_methods_are_meant_by_default(
         (["--methods", "gcn,gnc"], "Error: 'method' must be one of constant, gcn"),
         (["--seeds", "0"], "Invalid value for '--seeds'"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
+        (["--jobs", "2", "--report", "x"], "--report cannot go with --jobs"),
     ],
 )
 def test_wrong_arguments(run: Run, arguments: list[str], message: str) -> None:

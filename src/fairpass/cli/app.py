@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from fairpass import __version__
-from fairpass.cli import audit, compare, demo, evaluate, methods, output, predict, train
+from fairpass.cli import audit, compare, demo, evaluate, init, methods, output, predict, report, run, train, tune
 from fairpass.cli.datasets import app as datasets
 from fairpass.errors import FairpassError
 
@@ -88,7 +88,11 @@ app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(datasets, name="datasets")
 app.command(epilog=audit.EXAMPLES)(audit.audit)
 app.command(epilog=methods.EXAMPLES)(methods.methods)
+app.command(epilog=init.EXAMPLES)(init.init)
+app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=train.EXAMPLES)(train.train)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=predict.EXAMPLES)(predict.predict)
 app.command(epilog=compare.EXAMPLES)(compare.compare)
+app.command(epilog=report.EXAMPLES)(report.report)
+app.command(epilog=tune.EXAMPLES)(tune.tune)

@@ -10,6 +10,7 @@ from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
 from fairpass.cli.progress import bar, note
+from fairpass.cli.report import keep
 from fairpass.cli.results import show_comparison, title_of
 from fairpass.cli.threads import choose_threads
 from fairpass.cli.training_options import TrainingOptions
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairpass.methods import NodeClassifier
     from fairpass.methods.comparison import Comparison
-    from fairpass.methods.runs import Run
+    from fairpass.methods.runs import Run, Trial
 
 EXAMPLES = examples(
     {
@@ -29,6 +30,9 @@ EXAMPLES = examples(
         ),
         "Some methods, with thresholds chosen on validation": (
             "fairpass compare bail --methods gcn,gmmd --threshold accuracy"
+        ),
+        "With a report to hand over, runs/german/report.html": (
+            "fairpass compare german --methods gcn,gmmd --report runs/german"
         ),
     }
 )
@@ -53,6 +57,14 @@ def compare(
             "with more methods or seeds, goes on from it.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Where to put report.html and the evidence it is made of. The page shows models, not only their "
+            "results: those in --out are trained again for it, in this process.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Train several methods with several seeds, and show how accurate and how fair each is on the test nodes.
@@ -62,7 +74,10 @@ def compare(
     with working("Starting"):
         from fairpass.methods import method, names
         from fairpass.methods.comparison import Comparison
+        from fairpass.methods.runs import trials
 
+    if report is not None and jobs > 1:
+        raise typer.BadParameter("--report cannot go with --jobs: the models have to stay in this process")
     wanted = names() if methods == "all" else [name.strip() for name in methods.split(",")]
     found = {name: method(name) for name in dict.fromkeys([_REFERENCE, *wanted])}
     classifiers = {name: each(training=training.applied_to(each.default_training())) for name, each in found.items()}
@@ -73,31 +88,41 @@ def compare(
             comparison = comparison.join(Comparison.load(out))
         except DataError as error:
             raise DataError(f"{error}; remove {str(out)!r}, or choose another --out") from None
-    comparison = run_trials(comparison, classifiers, data, seeds=range(seeds), jobs=jobs, out=out)
+    if report is not None:
+        report.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
+    planned = trials(classifiers, range(seeds))
+    comparison = run_trials(comparison, planned, data, jobs=jobs, out=out, anew=report is not None)
+    page = None
+    if report is not None:
+        title = f"{title_of(data)}: {len(wanted)} methods compared"
+        page = keep(data, fitted(planned, comparison), report, title=title)
     if as_json:
-        print_json(comparison.to_dict())
+        print_json(comparison.to_dict() | ({} if page is None else {"report": str(page)}))
         return
     show_comparison(title_of(data), comparison)
     if out is not None:
-        print_line("")
-        print_line(f"All results are in {out}.")
+        print_line(f"\nAll results are in {out}.")
+    if page is not None:
+        print_line(f"\nThe report is {page}.")
 
 
 def run_trials(
     comparison: "Comparison",
-    classifiers: "dict[str, NodeClassifier]",
+    planned: "Sequence[Trial]",
     data: "Data",
     *,
-    seeds: Sequence[int],
     jobs: int = 1,
     out: Path | None = None,
+    anew: bool = False,
 ) -> "Comparison":
-    """Return a comparison with every run it lacked, showing how far it is and storing each result at once."""
-    from fairpass.methods.runs import run_all, trials
+    """Return a comparison with every run it lacked, showing how far it is and storing each result at once.
+
+    With `anew`, the runs that it has are made again, too: with `jobs=1` the classifiers are fitted afterwards.
+    """
+    from fairpass.methods.runs import run_all
 
     choose_threads(data)
-    planned = trials(classifiers, seeds)
-    todo = [trial for trial in planned if not comparison.has(trial)]
+    todo = [trial for trial in planned if anew or not comparison.has(trial)]
     if len(todo) < len(planned):
         note(f"{len(planned) - len(todo)} of {len(planned)} runs are in {out} already")
     if out is not None:
@@ -126,3 +151,12 @@ def run_trials(
                 note(f"What was done is in {out}: the same command goes on from there")
             raise
     return comparison
+
+
+def fitted(planned: "Sequence[Trial]", comparison: "Comparison") -> "dict[str, list[NodeClassifier]]":
+    """Return the classifiers that were fitted, by method; those that failed are left out."""
+    models: dict[str, list[NodeClassifier]] = {}
+    for trial in planned:
+        if comparison.has(trial):
+            models.setdefault(trial.method, []).append(trial.classifier)
+    return models

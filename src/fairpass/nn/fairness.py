@@ -57,7 +57,8 @@ class FairnessTerm:
         if bool(below.all()):
             return below
         (before, after), _ = self.discrepancy.constant_value(both, self.alpha, self.discrepancy.eps)
-        return below | (weight * after <= weight * before + gained)
+        below = below | (weight * after <= weight * before + gained)
+        return below
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]

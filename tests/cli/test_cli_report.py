@@ -1,0 +1,69 @@
+"""`fairpass report`: stored evidence in, one page out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+import fairpass
+from fairpass.methods import GCN
+from fairpass.report import Evidence, collect
+from fairpass.training import Training
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    data = fairpass.synthetic(120, seed=3)
+    return collect(data, {"gcn": [GCN(training=Training(epochs=2)).fit(data)]}, title="Made up")
+
+
+def test_page_is_written(run: Run, evidence: Evidence, tmp_path: Path) -> None:
+    evidence.save(tmp_path / "run")
+    out = tmp_path / "pages" / "report.html"
+    result = run("report", tmp_path / "run", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"The report is {out}.\n"
+    assert result.stderr == ""
+    assert "<h1>Made up</h1>" in out.read_text()
+
+
+def test_default_place(run: Run, evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = evidence.save("evidence.json")
+    assert run("report", file).stdout == "The report is report.html.\n"
+    assert Path("report.html").is_file()
+
+
+def test_several_as_json(run_json: Callable[..., Any], evidence: Evidence, tmp_path: Path) -> None:
+    evidence.save(tmp_path / "runs" / "a")
+    evidence.save(tmp_path / "runs" / "b")
+    out = tmp_path / "report.html"
+    document = run_json("report", tmp_path / "runs", "--out", out, "--json")
+    audit = {"title": "Made up", "chosen": "gcn", "made": evidence.made}
+    assert document == {"report": str(out), "audits": [audit, audit]}
+    assert out.read_text().count("<article") == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "(there is none)"), ("Dear all", "must be fairpass evidence (damaged or not one")],
+)
+def test_one_sentence_if_there_is_no_evidence(run: Run, tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "evidence.json").write_text(content)
+    out = tmp_path / "report.html"
+    result = run("report", tmp_path, "--out", out)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_path_is_needed(run: Run) -> None:
+    result = run("report")
+    assert result.exit_code == 2
+    assert "Missing argument 'PATH" in result.stderr

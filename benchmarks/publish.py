@@ -16,6 +16,10 @@ TABLES = {
     "epoch": ("epochs", 0),
     "sampled": ("epochs", 1),
     "growth": ("epochs", 2),
+    "population": ("population", 0),
+    "steps-german": ("quality", 0),
+    "seeds-bail": ("quality", 1),
+    "steps-bail": ("quality", 2),
 }
 
 

@@ -108,3 +108,23 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
     listed = re.findall(r"[\w-]+\.md", navigation)
     assert sorted(listed) == sorted(page.name for page in PAGES if page.parent.name == "docs")
+
+
+def test_the_whole_paper_is_in_the_table() -> None:
+    """Every equation, algorithm, table and figure of the paper has a row that says where it is."""
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8").partition("## Paper to code")[2]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
+    equations: set[int] = set()
+    for row in rows:
+        for first, last in re.findall(r"\((\d+)\)(?: to \((\d+)\))?", row):
+            equations.update(range(int(first), int(last or first) + 1))
+    assert equations == set(range(1, 50))
+    numbered = {
+        (kind, int(number))
+        for row in rows
+        for kind, numbers in re.findall(r"(Table|Figure)s? ([\d, ]+)", row)
+        for number in numbers.split(",")
+    }
+    assert numbered == {("Table", n) for n in range(1, 7)} | {("Figure", n) for n in range(1, 8)}
+    for named in ("Algorithm 1", "Theorem 4.1", "Theorem 4.2"):
+        assert any(named in row for row in rows)

@@ -3,6 +3,8 @@
 import json
 import math
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from fairpass.methods import NodeClassifier
     from fairpass.training import EpochRecord
+    from fairpass.training.tracking import Tracker
 
 EXAMPLES = examples(
     {
@@ -63,27 +66,40 @@ def train(
             "command goes on from there.",
         ),
     ] = None,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Log every epoch to tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT; can be repeated.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Train a classifier on a graph, and show how accurate and how fair it is on the test nodes."""
     with working("Starting"):
         from fairpass import methods
+        from fairpass.training.tracking import open_tracker
 
     found = methods.method(method)
     parameters = parse_parameters(found, settings or ())
     chosen = training.applied_to(found.default_training()).but(seed=seed)
     model = found(**parameters, training=chosen)
-    data = graph.load()
-    choose_threads(data)
-
-    start = time.perf_counter()
-    _fit(model, data, out)
-    seconds = time.perf_counter() - start
-    if out is not None:
-        model.save(out / MODEL)
-        epochs = [_without_nan(record.flat()) for record in model.history_]
-        write_text(out / HISTORY, json.dumps(epochs, indent=1))
-    evaluation = model.evaluate(data, undefined="nan")
+    with ExitStack() as stack:
+        trackers = [stack.enter_context(open_tracker(each)) for each in track or ()]
+        data = graph.load()
+        choose_threads(data)
+        for tracker in trackers:
+            tracker.start(model, data)
+        start = time.perf_counter()
+        _fit(model, data, out, trackers)
+        seconds = time.perf_counter() - start
+        if out is not None:
+            model.save(out / MODEL)
+            epochs = [_without_nan(record.flat()) for record in model.history_]
+            write_text(out / HISTORY, json.dumps(epochs, indent=1))
+        evaluation = model.evaluate(data, undefined="nan")
+        for tracker in trackers:
+            tracker.finish(evaluation)
     document = {
         "method": method,
         "parameters": {name: value for name, value in model.get_params().items() if name != "training"},
@@ -107,7 +123,7 @@ def train(
         print_line(f"{MODEL}, {EVALUATION} and {HISTORY} are in {out}.")
 
 
-def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
+def _fit(model: "NodeClassifier", data: "Data", out: Path | None, trackers: Sequence["Tracker"]) -> None:
     """Train with a bar; with a directory, in a way that can be interrupted."""
     checkpoint = None if out is None else out / CHECKPOINT
     if checkpoint is not None and checkpoint.exists():
@@ -120,7 +136,7 @@ def _fit(model: "NodeClassifier", data: "Data", out: Path | None) -> None:
             progress.show(done, model.name, f"{done}/{total} {in_short(record)}")
 
         try:
-            model.fit(data, callbacks=[show], checkpoint=checkpoint)
+            model.fit(data, callbacks=[show, *trackers], checkpoint=checkpoint)
         except KeyboardInterrupt:
             if out is not None:
                 note(f"What was done is in {out}: the same command goes on from there")

@@ -45,17 +45,22 @@ class FairnessTerm:
         """Return whether the term, `at_most` so much at `moved`, rose from `F` by no more than `gained`.
 
         One answer for each problem of the batch. Asks the cheapest question that decides them all: no value of the
-        term, then values of few digits, and only then exact ones.
+        term, then one value of few digits, then another, and only then exact ones.
         """
         weight = self.lambda_f[..., 0, 0]
         below: Tensor = at_most <= weight * self.discrepancy.least + gained
         if bool(below.all()):
             return below
-        both = torch.stack([self._taking_part(F), self._taking_part(moved)])
-        (before, after), error = self.discrepancy.constant_value(both, self.alpha, _ROUGH)
-        below = below | (torch.minimum(at_most, weight * (after + error)) <= weight * (before - error) + gained)
+        before, error = self.discrepancy.constant_value(self._taking_part(F), self.alpha, _ROUGH)
+        allowed = weight * (before - error) + gained
+        below = below | (at_most <= allowed)
         if bool(below.all()):
             return below
+        after, error = self.discrepancy.constant_value(self._taking_part(moved), self.alpha, _ROUGH)
+        below = below | (weight * (after + error) <= allowed)
+        if bool(below.all()):
+            return below
+        both = torch.stack([self._taking_part(F), self._taking_part(moved)])
         (before, after), _ = self.discrepancy.constant_value(both, self.alpha, self.discrepancy.eps)
         below = below | (weight * after <= weight * before + gained)
         return below

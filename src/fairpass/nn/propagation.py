@@ -141,6 +141,8 @@ class GMMDPropagation(nn.Module):
             return Structure(edge_index, num_nodes)
         return Adjacency.from_edge_index(edge_index, num_nodes, self.backbone, epsilon=self.epsilon, dtype=dtype)
 
+    # Which kernel sums it takes depends on the data: a compiler leaves the layer as it is.
+    @torch.compiler.disable  # type: ignore[untyped-decorator] # torch's own
     def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups) -> Tensor:
         """Return `F^(K)`."""
         if x_in.dim() < 2 or not x_in.is_floating_point():

@@ -1,21 +1,26 @@
 """Whether a graph is what methods need, found out before any work is done with it."""
 
+import logging
+
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data, HeteroData
 
 from fairpass.errors import DataError
 from fairpass.nn.adjacency import check_edge_index
+
+logger = logging.getLogger(__name__)
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def check_data(data: Data, for_training: bool) -> None:
     """Raise `DataError` with what is wrong with a graph; to train on it takes labels, groups and masks."""
-    if not isinstance(data, Data):
-        raise DataError(f"'data' must be a torch_geometric.data.Data (got {type(data).__name__})")
+    _check_kind(data)
     needed = ["x", "edge_index", *(["y", "sens", "train_mask", "val_mask"] if for_training else [])]
     lacking = [name for name in needed if data.get(name) is None]
+    if "edge_index" in lacking and data.get("adj_t") is not None:
+        raise DataError("'data' must have 'edge_index' (got 'adj_t' instead; leave the transform ToSparseTensor out)")
     if lacking:
         raise DataError(f"'data' must have {', '.join(needed)} (missing: {', '.join(lacking)})")
     for name in ("x", "edge_index", "y", "sens", *_MASKS):
@@ -32,6 +37,42 @@ def check_data(data: Data, for_training: bool) -> None:
         if data.get(name) is not None:
             _check_vector(name, data[name], nodes)
     _check_names(data, features)
+    if for_training:
+        _warn_of_one_way_edges(data.edge_index, nodes)
+
+
+def _check_kind(data: object) -> None:
+    """Raise `DataError` unless this is one graph with nodes and edges of one kind each."""
+    if isinstance(data, HeteroData):
+        raise DataError(
+            "'data' must be a torch_geometric.data.Data (got HeteroData; its 'to_homogeneous()' returns a Data, "
+            "if all nodes have the same features)"
+        )
+    if isinstance(data, Batch):
+        raise DataError(f"'data' must be one graph (got a Batch of {data.num_graphs})")
+    if not isinstance(data, Data):
+        raise DataError(f"'data' must be a torch_geometric.data.Data (got {type(data).__name__})")
+
+
+def _warn_of_one_way_edges(edge_index: Tensor, nodes: int) -> None:
+    """Log a warning if there are edges with one direction only: methods take them, but seldom was it meant.
+
+    Sorting the edges takes a while, and most graphs are as they should be. So it is first asked whether
+    `r'(A - A')s = 0` for two random vectors of integers, which a directed graph has next to no chance to pass.
+    """
+    generator = torch.Generator().manual_seed(0)
+    r, s = torch.randint(-(2**62), 2**62, (2, nodes), generator=generator).to(edge_index.device)
+    source, target = edge_index.long()
+    if int((r[source] * s[target] - r[target] * s[source]).sum()) == 0:  # modulo 2^64
+        return
+    forth, back = source * nodes + target, target * nodes + source
+    one_way = int((~torch.isin(forth.unique(), back)).sum())
+    if one_way:  # none if an edge is there twice in one direction and once in the other
+        logger.warning(
+            "'data.edge_index' has %s edges with one direction only: messages go along it and not back, and GMMD's "
+            "layers need not lower their objective (torch_geometric.transforms.ToUndirected adds the other direction)",
+            f"{one_way:,}",
+        )
 
 
 def _check_features(x: Tensor) -> None:
@@ -63,5 +104,5 @@ def _check_names(data: Data, features: int) -> None:
         if names and values is not None and int(values.max()) >= len(names):
             raise DataError(f"'data.{what}' must name every index up to {int(values.max())} (got {len(names)} names)")
     column = data.get("sens_column")
-    if column is not None and not 0 <= column < features:
+    if column is not None and not (isinstance(column, int) and 0 <= column < features):
         raise DataError(f"'data.sens_column' must be a column of 'data.x', 0 to {features - 1} (got {column})")

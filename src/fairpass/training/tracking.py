@@ -1,0 +1,209 @@
+"""Following a fit in TensorBoard, MLflow or Weights & Biases.
+
+A tracker is a callback of `fit` that is also told what is fitted and what came of it::
+
+    with TensorBoard("runs/german") as tracker:
+        tracker.start(model, data)
+        model.fit(data, callbacks=[tracker])
+        tracker.finish(model.evaluate(data))
+
+The library of a tracker is an extra of fairpass and is imported when the tracker is made.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from math import isfinite
+from typing import Any, ClassVar, Protocol, Self
+
+from torch_geometric.data import Data
+
+from fairpass.errors import FairpassError
+from fairpass.metrics import Evaluation
+from fairpass.training.history import EpochRecord
+from fairpass.training.task import fingerprint
+
+
+class TrackingError(FairpassError, RuntimeError):
+    """A tracker's library is not installed, or cannot write where it was told to."""
+
+
+class Described(Protocol):
+    """A classifier, as far as a tracker looks at it."""
+
+    name: ClassVar[str]
+
+    def get_params(self, deep: bool = ...) -> dict[str, Any]:
+        """Return the parameters, nested ones too."""
+        ...
+
+
+class Tracker(ABC):
+    """Sends what happens during one fit somewhere; a context manager that closes at the end.
+
+    A tracker of your own says how to open a run, write numbers and close.
+    """
+
+    def start(self, classifier: Described, data: Data) -> None:
+        """Say what is about to be fitted, before `fit`."""
+        parameters = {name: value for name, value in classifier.get_params(deep=True).items() if name != "training"}
+        about = data.get("provenance") or {}
+        graph = {"data": about.get("name") or about.get("source") or "", "fingerprint": fingerprint(data)}
+        self.open(classifier.name, {"method": classifier.name, **graph, **parameters})
+
+    def __call__(self, record: EpochRecord) -> None:
+        """Write the numbers of one epoch."""
+        groups: dict[str, Mapping[str, float | None]] = {
+            "loss": record.losses,
+            "validation": {**record.metrics, "selection": record.selection, "threshold": record.threshold},
+            "discrepancy": record.discrepancy,
+        }
+        numbers = {f"{group}/{name}": value for group, values in groups.items() for name, value in values.items()}
+        self.write(_finite(numbers), record.epoch)
+
+    def finish(self, evaluation: Evaluation, split: str = "test") -> None:
+        """Write what came of it: the metrics on a split's nodes, as fractions."""
+        metrics = {name: value / 100 for name, value in evaluation.percent().items()}
+        metrics["balanced_ACC"] = evaluation.balanced_acc
+        self.write(_finite({f"{split}/{name}": value for name, value in metrics.items()}), None)
+
+    @abstractmethod
+    def open(self, name: str, parameters: dict[str, Any]) -> None:
+        """Begin a run of a method with these parameters."""
+
+    @abstractmethod
+    def write(self, numbers: dict[str, float], epoch: int | None) -> None:
+        """Write the numbers of an epoch or, if it is None, of the whole run; names look like `loss/total`."""
+
+    @abstractmethod
+    def close(self, *, failed: bool) -> None:
+        """End the run, if one was begun."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(failed=kind is not None)
+
+
+class TensorBoard(Tracker):
+    """Writes an event file for TensorBoard.
+
+    Args:
+        directory: where; `tensorboard --logdir` takes it or a directory above it.
+    """
+
+    def __init__(self, directory: str) -> None:
+        library = _library("torch.utils.tensorboard", "TensorBoard", "tensorboard")
+        try:
+            self._writer = library.SummaryWriter(directory)
+        except OSError as error:
+            raise TrackingError(f"TensorBoard cannot write to '{directory}': {error}") from None
+
+    def open(self, name: str, parameters: dict[str, Any]) -> None:
+        """Write the parameters as a table."""
+        rows = [f"| {key} | {value} |" for key, value in parameters.items()]
+        self._writer.add_text("parameters", "\n".join(["| name | value |", "|---|---|", *rows]))
+
+    def write(self, numbers: dict[str, float], epoch: int | None) -> None:
+        """Write scalars."""
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, epoch)
+
+    def close(self, *, failed: bool) -> None:
+        """Close the file; what was written stays."""
+        self._writer.close()
+
+
+class MLflow(Tracker):
+    """Logs to an MLflow tracking server or data base.
+
+    Args:
+        uri: the tracking URI, for example `sqlite:///mlflow.db` or `http://localhost:5000`.
+        experiment: its name; made if it is not there.
+    """
+
+    def __init__(self, uri: str, experiment: str = "fairpass") -> None:
+        self._mlflow = _library("mlflow", "MLflow", "mlflow")
+        self._run: str | None = None
+        try:
+            self._client = self._mlflow.MlflowClient(tracking_uri=uri)
+            found = self._client.get_experiment_by_name(experiment)
+            self._experiment = found.experiment_id if found else self._client.create_experiment(experiment)
+        except self._mlflow.exceptions.MlflowException as error:
+            raise TrackingError(f"MLflow cannot write to '{uri}': {error}") from None
+
+    def open(self, name: str, parameters: dict[str, Any]) -> None:
+        """Begin a run."""
+        self._run = self._client.create_run(self._experiment, run_name=name).info.run_id
+        entities = self._mlflow.entities
+        self._client.log_batch(self._run, params=[entities.Param(key, str(parameters[key])) for key in parameters])
+
+    def write(self, numbers: dict[str, float], epoch: int | None) -> None:
+        """Log metrics."""
+        now = time.time_ns() // 1_000_000
+        metrics = [self._mlflow.entities.Metric(name, value, now, epoch or 0) for name, value in numbers.items()]
+        self._client.log_batch(self._run, metrics=metrics)
+
+    def close(self, *, failed: bool) -> None:
+        """End the run."""
+        if self._run is not None:
+            self._client.set_terminated(self._run, "FAILED" if failed else "FINISHED")
+
+
+class WeightsAndBiases(Tracker):
+    """Logs to Weights & Biases; `WANDB_MODE=offline` in the environment keeps everything on this machine.
+
+    Args:
+        project: its name.
+    """
+
+    def __init__(self, project: str) -> None:
+        self._wandb, self._project = _library("wandb", "Weights & Biases", "wandb"), project
+        self._run: Any = None
+
+    def open(self, name: str, parameters: dict[str, Any]) -> None:
+        """Begin a run."""
+        self._run = self._wandb.init(project=self._project, name=name, config=parameters)
+
+    def write(self, numbers: dict[str, float], epoch: int | None) -> None:
+        """Log numbers; those of the whole run go to its summary."""
+        if epoch is None:
+            self._run.summary.update(numbers)
+        else:
+            self._run.log(numbers, step=epoch)
+
+    def close(self, *, failed: bool) -> None:
+        """End the run."""
+        if self._run is not None:
+            self._run.finish(exit_code=int(failed))
+
+
+_TRACKERS: dict[str, type[TensorBoard] | type[MLflow] | type[WeightsAndBiases]] = {
+    "tensorboard": TensorBoard,
+    "mlflow": MLflow,
+    "wandb": WeightsAndBiases,
+}
+
+
+def open_tracker(description: str) -> Tracker:
+    """Return the tracker that a text describes: `tensorboard:DIRECTORY`, `mlflow:URI` or `wandb:PROJECT`."""
+    name, _, where = description.partition(":")
+    if name not in _TRACKERS or not where:
+        raise ValueError(f"'track' must be tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT (got {description!r})")
+    return _TRACKERS[name](where)
+
+
+def _library(module: str, title: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise TrackingError(
+            f"{title} must be installed to track with it: pip install 'fairpass[{extra}]' ({error})"
+        ) from None
+
+
+def _finite(numbers: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the numbers that there are: a metric may not be defined, and training may have diverged."""
+    return {name: value for name, value in numbers.items() if value is not None and isfinite(value)}

@@ -27,7 +27,7 @@ def settings(seed: int, **changes: object) -> Training:
 def pairs(make: str) -> list[NodeClassifier]:
     """Return classifiers of one shape that differ in all they may differ in."""
     first, second, third = settings(0), settings(1, learning_rate=0.03), settings(2, weight_decay=0.0, epochs=7)
-    return {
+    kinds: dict[str, list[NodeClassifier]] = {
         "gmmd": [
             GMMD(training=first),
             GMMD(weight=3.0, alpha=1.0, training=second),
@@ -57,7 +57,8 @@ def pairs(make: str) -> list[NodeClassifier]:
         ],
         "patience": [GMMD(training=first.but(patience=2)), GMMD(training=second.but(patience=5))],
         "last": [GMMD(training=first.but(select="last")), GMMD(training=second)],
-    }[make]
+    }
+    return kinds[make]
 
 
 @pytest.mark.parametrize(

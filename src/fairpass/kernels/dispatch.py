@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fairpass.kernels.cost import PIECE, pairwise_cost, spectral_cost
-from fairpass.kernels.spectral import MAX_DIMENSION, Box, Expansion, fit_box, reach
+from fairpass.kernels.spectral import MAX_DIMENSION, Box, Expansion, feature_count, fit_box, reach
 from fairpass.kernels.split import Cut, cut
 
 Backend = Literal["auto", "dense", "tiled", "spectral", "split"]
@@ -57,7 +57,7 @@ def choose(
         by_pairs = pairwise_cost(batch * n * m, q)
         by_modes = spectral_cost(batch * n, batch * m, q, box.sizes, same=t is s)
         in_one = min(by_pairs, by_modes)
-        wide = bool((box.side > NARROW * reach(alpha, eps, dimension)[:, None]).any())
+        wide = max(box.sizes) > feature_count(NARROW, eps, dimension)
         if may_split and wide and in_one > HANDFUL * PIECE:
             cuts = _cut_all(box, points, others, q, eps)
             if sum(problem.cost for problem in cuts) < in_one:

@@ -25,12 +25,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+Floats = NDArray[np.float64]
 
 MAX_DIMENSION = 3
 # Numbers in a chunk's largest temporary, 2 MB in float32: few enough for the cache, enough for few chunks.
 CHUNK_NUMBERS = 1 << 19
+# Fewer waves than this are faster computed one by one than from each other, which takes more calls.
+FEW_WAVES = 1 << 15
 # Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it made anew.
 KEEP_NUMBERS = 1 << 24
 
@@ -38,6 +44,8 @@ KEEP_NUMBERS = 1 << 24
 @dataclass(frozen=True)
 class Box:
     """The periodic box of one problem (or one batch of problems) and its modes.
+
+    What belongs to the box alone are a few numbers, kept in numpy: for so few its calls are the quicker ones.
 
     Attributes:
         centre: the middle of the box, `(B, d, 1)`, float64.
@@ -49,9 +57,9 @@ class Box:
 
     centre: Tensor
     axes: Tensor
-    side: Tensor
+    side: Floats
     sizes: tuple[int, ...]
-    alpha: Tensor
+    alpha: Floats
 
     @cached_property
     def derivatives(self) -> list[Tensor]:
@@ -60,39 +68,45 @@ class Box:
         A cosine's derivative is minus a sine, a sine's a cosine: `D` makes the halves of `T` change places.
         """
         matrices = []
-        for k, size in enumerate(self.sizes):
+        for i, size in enumerate(self.sizes):
             kappa = size // 2
-            cosines = torch.arange(1, kappa + 1, device=self.side.device)
-            omega = (2 * math.pi / self.side[:, k, None]) * cosines
-            matrix = self.side.new_zeros((len(self.side), size, size))
-            matrix[:, cosines, cosines + kappa] = omega
-            matrix[:, cosines + kappa, cosines] = -omega
-            matrices.append(matrix)
+            k = np.arange(1, kappa + 1)
+            omega = (2 * math.pi / self.side[:, i, None]) * k
+            matrix = np.zeros((len(self.side), size, size))
+            matrix[:, k, k + kappa] = omega
+            matrix[:, k + kappa, k] = -omega
+            matrices.append(torch.from_numpy(matrix).to(self.axes))
         return matrices
 
     @cached_property
+    def frequencies(self) -> list[Tensor]:
+        """Return for each dimension `k/L`, k = 1 ... kappa, `(B, kappa, 1)`, in float64."""
+        return [
+            torch.from_numpy((np.arange(1, size // 2 + 1) / self.side[:, i, None])[..., None]).to(self.axes.device)
+            for i, size in enumerate(self.sizes)
+        ]
+
+    @cached_property
     def anchors(self) -> list[Tensor]:
-        """Return for each dimension the frequencies `p/L`, p = 1, 2, 4, ..., `(B, count, 1)`, in float64."""
-        side = self.side.double()
-        powers = [2.0**i for i in range((max(self.sizes) // 2).bit_length())]
-        frequency = (torch.tensor(powers, dtype=torch.float64, device=side.device) / side[..., None])[..., None]
-        return [frequency[:, i, : (size // 2).bit_length()] for i, size in enumerate(self.sizes)]
+        """Return for each dimension `p/L`, p = 1, 2, 4, ..., `(B, count, 1)`, in float64."""
+        return [
+            frequency[:, [(1 << i) - 1 for i in range(frequency.shape[1].bit_length())]]
+            for frequency in self.frequencies
+        ]
 
     @cached_property
     def amplitudes(self) -> Tensor:
         """Return `sqrt(c)` of every mode, `(B, m_1 ... m_{d-1}, 1, m_d)`, as moments are laid out."""
-        side, alpha = self.side.double()[..., None], self.alpha.double()[:, None, None]
-        k = torch.arange(max(self.sizes) // 2 + 1, dtype=torch.float64, device=side.device)
-        # Doubled under the root for k > 0: each cosine stands for two exponentials.
-        root = torch.exp((k / side).square_().mul_(-(math.pi**2) / 2) / alpha)
-        root *= (1 + (k > 0).double()).mul_(math.sqrt(math.pi)).sqrt_() * (torch.sqrt(alpha) * side).rsqrt_()
-        root = root.to(self.side)
-        one = [root[:, i, : size // 2 + 1] for i, size in enumerate(self.sizes)]
-        *others, last = (torch.cat([rows, rows[:, 1:]], 1) for rows in one)
-        left = torch.ones_like(last[:, :1])
-        for rows in others:
-            left = (left[:, :, None] * rows[:, None]).flatten(1)
-        return left[:, :, None, None] * last[:, None, None]
+        left: Floats = np.ones((len(self.side), 1))
+        for i, size in enumerate(self.sizes):
+            k = np.arange(size)
+            k[size // 2 + 1 :] -= size // 2  # cosines, then sines of the same frequencies
+            side, alpha = self.side[:, i, None], self.alpha[:, None]
+            root = np.exp(-((math.pi * k / side) ** 2) / (2 * alpha)) / np.sqrt(np.sqrt(alpha / math.pi) * side)
+            root[:, 1:] *= math.sqrt(2)  # each cosine stands for two exponentials
+            if i < len(self.sizes) - 1:
+                left = (left[:, :, None] * root[:, None]).reshape(len(left), -1)
+        return torch.from_numpy(left[:, :, None, None] * root[:, None, None]).to(self.axes)
 
     def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
         """Return `D T`, whose evaluation is the derivative of `phi . T` along one axis of the box."""
@@ -110,13 +124,14 @@ class Box:
         return torch.cat([self.differentiate(moments, k) for k in range(len(self.sizes))], 2)
 
 
-def reach(alpha: Tensor, eps: float, dimension: int) -> Tensor:
+def reach(alpha: Floats, eps: float, dimension: int) -> Floats:
     """Return the distance `R` beyond which the kernel may be left out, and the whole error is within `eps`.
 
     In each dimension two periodic images come this near at most, and the modes above the highest weigh less
     than a tenth of one of them.
     """
-    return torch.sqrt(math.log(2.1 * dimension / eps) / alpha)
+    distance: Floats = np.sqrt(math.log(2.1 * dimension / eps) / alpha)
+    return distance
 
 
 def feature_count(side_in_reaches: float, eps: float, dimension: int) -> int:
@@ -131,25 +146,29 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     along them, and points far from the origin, or in a wide box, lose no digits that their differences have.
     """
     dimension = points[0].shape[1]
-    margin = reach(alpha.double(), eps, dimension)[:, None]
-    axes = torch.eye(dimension, dtype=torch.float64, device=alpha.device).expand(len(alpha), -1, -1)
+    widths = alpha.double().cpu().numpy()
+    margin = reach(widths, eps, dimension)[:, None]
     low, high = _extent(points)
-    centre, side = (low + high) / 2, high - low + margin
+    centre, side = (low + high) / 2, (high - low).cpu().numpy() + margin
+    reaches = (side / margin).max(0)
+    axes = None
     if dimension > 1:
         # Distances do not depend on the axes, the number of modes does: along their principal axes the two
         # nearly opposite logits of a binary classifier are a thin strip.
         principal = _principal_axes(points[0])
         low, high = _extent(tuple(principal.mT @ (p - centre[..., None]) for p in points))
-        turned = high - low + margin
-        if (turned / margin).amax(0).prod() < (side / margin).amax(0).prod():
+        turned = (high - low).cpu().numpy() + margin
+        if (turned / margin).max(0).prod() < reaches.prod():
             centre = centre + (principal @ ((low + high) / 2)[..., None])[..., 0]
-            axes, side = principal, turned
+            axes, side, reaches = principal, turned, (turned / margin).max(0)
+    if axes is None:
+        axes = torch.eye(dimension, device=alpha.device).expand(len(alpha), -1, -1)
     return Box(
         centre=centre[..., None],
         axes=axes.to(alpha.dtype),
-        side=side.to(alpha.dtype),
-        sizes=tuple(feature_count(n, eps, dimension) for n in (side / margin).amax(0).tolist()),
-        alpha=alpha,
+        side=side,
+        sizes=tuple(feature_count(n, eps, dimension) for n in reaches.tolist()),
+        alpha=widths,
     )
 
 
@@ -198,16 +217,21 @@ class Features:
 def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
     """Return `[1, cos, sin]` of one coordinate's multiples, `(B, 2 kappa + 1, n)`.
 
-    Only the powers of two are computed as such; the waves between follow from `e^{i(p+j)x} = e^{ipx} e^{ijx}`, each
-    from one anchor and a lower wave, so that rounding errors add up over the few doublings and not over all waves.
+    Of many, only the powers of two are computed as such; the waves between follow from `e^{i(p+j)x} = e^{ipx} e^{ijx}`,
+    each from one anchor and a lower wave, so that rounding errors add up over the few doublings and not over all waves.
     """
     kappa = box.sizes[dimension] // 2
-    # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
-    turns = x[:, None] * box.anchors[dimension]
-    angle = turns.sub_(turns.round()).to(box.side).mul_(2 * math.pi)
-    cosines, sines = angle.cos(), angle.sin()
-    out = box.side.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
+    out = box.axes.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
     out[:, :1] = 1.0
+    are_few = out.numel() < FEW_WAVES
+    # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
+    turns = x[:, None] * (box.frequencies if are_few else box.anchors)[dimension]
+    angle = turns.sub_(turns.round()).to(box.axes).mul_(2 * math.pi)
+    if are_few:
+        torch.cos(angle, out=out[:, 1 : kappa + 1])
+        torch.sin(angle, out=out[:, kappa + 1 :])
+        return out
+    cosines, sines = angle.cos(), angle.sin()
     for i in range(cosines.shape[1]):
         p, c, s = 1 << i, cosines[:, i : i + 1], sines[:, i : i + 1]
         out[:, p : p + 1], out[:, kappa + p : kappa + p + 1] = c, s

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # These take their time or need a network: that they are there is all that is checked here.
-ONLY_HELP = (["demo"], ["datasets", "fetch"])
+ONLY_HELP = (["demo"], ["datasets", "fetch"], ["tune"], ["reproduce"], ["run"], ["init"])
 # What makes a command quicker.
 QUICKER = {"train": ["--epochs", "3"]}
 

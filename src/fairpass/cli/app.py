@@ -7,7 +7,21 @@ import typer
 from typer.core import TyperGroup
 
 from fairpass import __version__
-from fairpass.cli import audit, compare, demo, evaluate, init, methods, output, predict, report, run, train, tune
+from fairpass.cli import (
+    audit,
+    compare,
+    demo,
+    evaluate,
+    init,
+    methods,
+    output,
+    predict,
+    report,
+    reproduce,
+    run,
+    train,
+    tune,
+)
 from fairpass.cli.datasets import app as datasets
 from fairpass.errors import FairpassError
 
@@ -96,3 +110,4 @@ app.command(epilog=predict.EXAMPLES)(predict.predict)
 app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=tune.EXAMPLES)(tune.tune)
+app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)

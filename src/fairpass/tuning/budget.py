@@ -1,0 +1,50 @@
+"""How long to search: a number of trials, a time, or whichever ends first."""
+
+import re
+from dataclasses import dataclass
+from math import inf
+
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
+_TIME = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits of a search.
+
+    Attributes:
+        trials: configurations in the whole study, those of earlier calls and of other processes included; None: any.
+        seconds: of this call; None: any. The first trial is finished in any case.
+    """
+
+    trials: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.trials is None and self.seconds is None:
+            raise ValueError("'budget' must limit the trials or the time (got neither)")
+        if self.trials is not None and (isinstance(self.trials, bool) or not self.trials >= 1):
+            raise ValueError(f"'trials' must be a whole number of at least 1 (got {self.trials!r})")
+        if self.seconds is not None and not 0 < self.seconds < inf:
+            raise ValueError(f"'seconds' must be positive and finite (got {self.seconds})")
+
+    @classmethod
+    def of(cls, budget: "Budget | int | str") -> "Budget":
+        """Return a budget from a number of trials, or from a time such as "10m"."""
+        if isinstance(budget, Budget):
+            return budget
+        if isinstance(budget, str):
+            return cls(seconds=parse_time(budget))
+        if isinstance(budget, bool) or not isinstance(budget, int):
+            raise ValueError(f"'budget' must be a number of trials or a time such as '10m' (got {budget!r})")
+        return cls(trials=budget)
+
+
+def parse_time(text: str) -> float:
+    """Return the seconds of a time such as "90s", "10m", "2h" or "1h30m"."""
+    found = _TIME.fullmatch(text.strip().lower())
+    parts = found.groups() if found else ()
+    seconds = sum(float(part) * unit for part, unit in zip(parts, _SECONDS.values(), strict=False) if part)
+    if not seconds:
+        raise ValueError(f"'budget' must be a time such as '90s', '10m' or '1h30m' (got {text!r})")
+    return seconds

@@ -1,0 +1,59 @@
+"""How a configuration did: its seeds' metrics on validation and test, and whether it says anything at all."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from fairpass.errors import DataError
+from fairpass.methods import NodeClassifier
+from fairpass.metrics.evaluation import NEAR_CONSTANT_SHARE
+from fairpass.metrics.quick import NAMES, Quick
+from fairpass.training import Task
+from fairpass.training.program import scores
+
+
+class Measure:
+    """Measures fitted classifiers on one graph."""
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+        task = Task(data)
+        self.num_nodes = task.num_nodes
+        self.validation, self.test = task.nodes("val"), None
+        try:
+            self.test = task.nodes("test")
+            self.quick = Quick(task.y[self.test], task.sens[self.test], num_classes=task.num_classes)
+        except DataError:  # there is no test split, or it lacks a label or group: nothing to compare on
+            self.test = None
+
+    def __call__(self, seeds: Sequence[NodeClassifier]) -> dict[str, Any]:
+        """Return `validation`, `test` and `near_constant` of one configuration, fitted with several seeds."""
+        tested, constant = [], 0
+        for model in seeds:
+            probabilities = model.predict_proba(self.data)
+            constant += self._is_near_constant(model, probabilities[self.validation])
+            if self.test is not None:
+                self.quick.threshold = 0.5 if model.threshold_ is None else model.threshold_
+                numbers = self.quick(scores(probabilities[self.test])).tolist()
+                tested.append(dict(zip(NAMES, numbers, strict=True)))
+        return {
+            "validation": _mean([model.history_[model.epoch_].metrics for model in seeds]),
+            "test": _mean(tested) if tested else None,
+            "near_constant": 2 * constant >= len(seeds),
+        }
+
+    def _is_near_constant(self, model: NodeClassifier, probabilities: Tensor) -> bool:
+        if model.threshold_ is None:
+            predicted = probabilities.argmax(-1)
+        else:
+            predicted = (probabilities[:, 1] > model.threshold_).long()
+        share = int(predicted.bincount().max()) / len(predicted)
+        # The full evaluation has the last word, and takes its time: few configurations need it.
+        return share >= NEAR_CONSTANT_SHARE and model.evaluate(self.data, "val", undefined="nan").near_constant
+
+
+def _mean(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: fmean(row[name] for row in rows) for name in NAMES}

@@ -1,0 +1,139 @@
+"""Several processes, one study: they share the work, and nobody waits for one that is gone."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.storages import InMemoryStorage
+from optuna.trial import TrialState
+from torch_geometric.data import Data
+
+from fairpass.tuning import LogUniform, Progress, Tuned, ownership, tune, worker
+from fairpass.tuning.ownership import running, sign, signs_of_life
+
+QUICK: dict[str, Any] = {
+    "seeds": 1,
+    "fixed": {"epochs": 5},
+    "space": {"learning_rate": LogUniform(1e-3, 1e-1)},
+    "strategy": "motpe",  # which gives nothing up early
+}
+
+# What another process does: the same search, a line for every report; it may be told to be slow.
+SCRIPT = """
+import sys, time
+from tests.methods.ingredients import small_graph
+from tests.tuning.test_ownership import QUICK
+from fairpass.tuning import tune
+
+def report(progress):
+    print("at work", flush=True)
+    time.sleep(float(sys.argv[3]))
+
+tuned = tune(small_graph(), "gat", budget=int(sys.argv[2]), storage=sys.argv[1], callback=report, **QUICK)
+print(len(tuned.points))
+"""
+
+
+def start(storage: Path, budget: int, delay: float) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", SCRIPT, str(storage), str(budget), str(delay)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
+def search(graph: Data, storage: Path, budget: int) -> Tuned:
+    return tune(graph, "gat", budget=budget, storage=storage, **QUICK)
+
+
+def test_trials_of_a_killed_process_are_not_waited_for(graph: Data, tmp_path: Path) -> None:
+    storage = tmp_path / "study.db"
+    with start(storage, 4, 60) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n"
+        process.send_signal(signal.SIGKILL)
+    began = time.monotonic()
+    tuned = search(graph, storage, 4)
+    assert len(tuned.points) == 4
+    assert time.monotonic() - began < ownership.GRACE / 2
+    (name,) = optuna.get_all_study_names(f"sqlite:///{storage}")
+    study = optuna.load_study(study_name=name, storage=f"sqlite:///{storage}")
+    assert [trial.state for trial in study.trials] == [TrialState.FAIL] + [TrialState.COMPLETE] * 4
+
+
+def test_two_processes_share_a_study(graph: Data, tmp_path: Path) -> None:
+    storage, budget = tmp_path / "study.db", 10
+    with start(storage, budget, 0.1) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n"
+        tuned = search(graph, storage, budget)
+        *_, last = process.communicate()[0].split()
+    # Each did its part, and both know the whole.
+    assert len(tuned.points) == budget == int(last)
+    assert len({str(tuned.values(point)) for point in tuned.points}) == budget
+    study = optuna.load_study(study_name=tuned.study, storage=f"sqlite:///{storage}")
+    owners = {trial.user_attrs["owner"] for trial in study.trials if trial.state == TrialState.COMPLETE}
+    assert len(owners) == 2
+
+
+def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
+    graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = tmp_path / "study.db"
+    tuned = search(graph, storage, 1)
+    study = optuna.load_study(study_name=tuned.study, storage=f"sqlite:///{storage}")
+    trial = study.ask({"learning_rate": FloatDistribution(1e-3, 1e-1, log=True)})
+    sign(trial, "elsewhere 1 aaaa")
+    progress: list[Progress] = []
+
+    def fail_after_a_while(report: Progress) -> None:
+        progress.append(report)
+        if len(progress) == 2:
+            study.tell(trial, state=TrialState.FAIL)
+
+    monkeypatch.setattr(worker, "_POLL", 0.05)
+    tuned = tune(graph, "gat", budget=2, storage=storage, callback=fail_after_a_while, **QUICK)
+    assert [each.training for each in progress[:2]] == [0, 0]
+    assert len(tuned.points) == 2
+
+
+def study_with_trial(owner: str | None) -> optuna.Study:
+    study = optuna.create_study(storage=InMemoryStorage())
+    trial = study.ask()
+    if owner is not None:
+        sign(trial, owner)
+    return study
+
+
+@pytest.mark.parametrize("owner", [None, "elsewhere 1 aaaa", f"{socket.gethostname()} {os.getpid()} aaaa"])
+def test_unheard_of_searches_are_given_up_after_a_while(owner: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_with_trial(owner)
+    assert [trial.number for trial in running(study)] == [0]
+    late = time.time() + ownership.GRACE + 1
+    monkeypatch.setattr(time, "time", lambda: late)
+    assert running(study) == []
+    assert study.trials[0].state == TrialState.FAIL
+
+
+def test_a_sign_of_life_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "BEAT", 0.01)
+    storage = InMemoryStorage()
+    study = optuna.create_study(storage=storage)
+    with signs_of_life(study, storage) as owner:
+        sign(study.ask(), owner)
+        late = time.time() + 2 * ownership.GRACE
+        monkeypatch.setattr(time, "time", lambda: late)
+        time.sleep(0.1)
+        assert len(running(study)) == 1
+
+
+def test_a_process_that_is_gone_is_known_to_be() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    study = study_with_trial(f"{socket.gethostname()} {process.pid} aaaa")
+    assert running(study) == []

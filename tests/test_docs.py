@@ -16,9 +16,17 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # These take their time or need a network: that they are there is all that is checked here.
-ONLY_HELP = (["demo"], ["datasets", "fetch"], ["tune"], ["reproduce"], ["run"], ["init"])
+ONLY_HELP = (
+    ["demo"],
+    ["datasets", "fetch"],
+    ["tune"],
+    ["reproduce"],
+    ["run", "fairpass.toml", "--max-dp"],
+    ["init", "nodes.csv"],
+    ["compare", "german", "--methods", "all"],
+)
 # What makes a command quicker.
-QUICKER = {"train": ["--epochs", "3"]}
+QUICKER = {"train": ["--epochs", "3"], "run": ["--budget", "1", "--epochs", "3"]}
 
 _FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")

@@ -511,12 +511,12 @@ def test_encoding_with_other_roles(options: dict[str, str]) -> None:
         build(encoding=encoded(), **options)
 
 
-@pytest.mark.parametrize("broken", [{}, {"version": 1, "columns": [{}]}, {"version": 1, "columns": [], "more": 1}])
+@pytest.mark.parametrize("broken", [{}, {"version": 2, "columns": [{}]}, {"version": 2, "columns": [], "more": 1}])
 def test_broken_encoding(broken: dict[str, Any]) -> None:
     with pytest.raises(DataError, match=r"'encoding' must be data.provenance"):
         build(encoding=broken)
 
 
 def test_encoding_of_another_version() -> None:
-    with pytest.raises(DataError, match=r"'encoding' must have version 1 .got 2"):
-        build(encoding=encoded() | {"version": 2})
+    with pytest.raises(DataError, match=r"'encoding' must have version 2 .got 1"):
+        build(encoding=encoded() | {"version": 1})

@@ -51,7 +51,17 @@ class GraphOptions:
         Path | None, _tables("The edges, one per row: the first two columns, unless told.", metavar="FILE")
     ] = None
     label: Annotated[str | None, _tables("What is to be predicted; empty for a node without a label.")] = None
-    sensitive: Annotated[str | None, _tables("The sensitive attribute; its values are the groups.")] = None
+    similarity: Annotated[
+        float | None,
+        _tables(
+            "Without edges: join nodes nearly as alike as nearest neighbours (the fewer, the nearer to 1).",
+            metavar="0..1",
+        ),
+    ] = None
+    sensitive: Annotated[
+        list[str] | None,
+        _tables("The sensitive attribute; its values are the groups. Repeat it for intersections.", "--sensitive"),
+    ] = None
     id: Annotated[str | None, _tables("The ids of the nodes, if the edges do not name nodes by row number from 0.")] = (
         None
     )
@@ -108,6 +118,8 @@ class GraphOptions:
         """
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         given = {name: value for name, value in given.items() if value not in (None, [])}
+        if self.sensitive and len(self.sensitive) == 1:
+            given["sensitive"] = self.sensitive[0]
         if self.name is not None:
             _check_benchmark(given)
             return _load_benchmark(defaults | given)
@@ -144,7 +156,8 @@ def _check_benchmark(given: dict[str, Any]) -> None:
 
 
 def _check_tables(arguments: dict[str, Any]) -> None:
-    lacking = [_flag(name) for name in _NEEDED_FOR_TABLES if name not in arguments]
+    joined = {"edges"} if "similarity" in arguments else set()
+    lacking = [_flag(name) for name in _NEEDED_FOR_TABLES if name not in {*arguments, *joined}]
     if lacking:
         raise typer.BadParameter(
             f"name a benchmark, or give your own tables (for which {', '.join(lacking)} is missing)"

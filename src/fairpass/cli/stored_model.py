@@ -36,9 +36,11 @@ def _known(provenance: dict[str, Any], graph: GraphOptions) -> dict[str, Any]:
         return options if provenance.get("name") == graph.name else {}
     if "encoding" not in provenance:
         return {}
-    if _is_file(graph.nodes, provenance["nodes"]) and _is_file(graph.edges, provenance["edges"]):
+    joined = graph.edges is None and "similarity" in options
+    if _is_file(graph.nodes, provenance["nodes"]) and (joined or _is_file(graph.edges, provenance["edges"])):
         return options
-    same = {name: options[name] for name in ("label", "sensitive", "id", "source", "target") if name in options}
+    kept = ("label", "sensitive", "missing_sensitive", "id", "source", "target", *(["similarity"] if joined else []))
+    same = {name: options[name] for name in kept if name in options}
     return {"encoding": provenance["encoding"], **same}
 
 

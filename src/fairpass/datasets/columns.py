@@ -54,7 +54,7 @@ class NumberColumn:
     @classmethod
     def fit(cls, column: "pd.Series[Any]", scale: FeatureScale, missing: Missing) -> "NumberColumn":
         """Take shift and scale from the values that are there."""
-        values = _finite(column)
+        values = finite_numbers(column)
         present = values[~np.isnan(values)]
         shift, divisor = 0.0, 1.0
         low, high = float(present.min()), float(present.max())
@@ -72,7 +72,7 @@ class NumberColumn:
 
     def encode(self, column: "pd.Series[Any]", *, allow_unknown: bool = False) -> NDArray[np.float64]:
         """Return the encoded columns, shape [N, 1] or [N, 2]; no number is unknown."""
-        values = _finite(column)
+        values = finite_numbers(column)
         missing = np.isnan(values)
         _check_missing(column, self.fill)
         encoded = np.where(missing, self.fill or 0.0, (values - self.shift) / self.scale)
@@ -169,7 +169,7 @@ def _check_missing(column: "pd.Series[Any]", fill: float | list[float] | None) -
         )
 
 
-def _finite(column: "pd.Series[Any]") -> NDArray[np.float64]:
+def finite_numbers(column: "pd.Series[Any]") -> NDArray[np.float64]:
     """Return a column as numbers, NaN where a value is missing."""
     found = _pandas_type(column)
     try:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairpass.datasets.columns import EncodedColumn, Missing, column_from_dict, column_to_dict, fit_column
 from fairpass.datasets.reading import Table
 from fairpass.datasets.scaling import FeatureScale
+from fairpass.datasets.sensitive import Grouping
 from fairpass.datasets.values import MISSING, codes_among, distinct_names, listed, text_of
 from fairpass.errors import DataError
 
@@ -20,7 +21,7 @@ OnConstant = Literal["drop", "error"]
 logger = logging.getLogger(__name__)
 
 # Raise it whenever an older encoding would be misread.
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,13 @@ class Encoding:
 
     label: str
     label_names: list[str]
-    sensitive: str
-    group_names: list[str]
+    grouping: Grouping
     columns: list[EncodedColumn]
+
+    @property
+    def group_names(self) -> list[str]:
+        """The names of the groups, in their order."""
+        return self.grouping.names
 
     @property
     def feature_names(self) -> list[str]:
@@ -41,8 +46,9 @@ class Encoding:
     @property
     def sens_column(self) -> int | None:
         """Where the sensitive attribute is among the features, if it is."""
-        kept = any(column.column == self.sensitive for column in self.columns)
-        return self.feature_names.index(self.sensitive) if kept else None
+        title = self.grouping.title
+        kept = any(column.column == title for column in self.columns)
+        return self.feature_names.index(title) if kept else None
 
     def labels(self, nodes: Table) -> NDArray[np.int64]:
         """Return the index of each node's label, shape [N], -1 if it has none."""
@@ -50,7 +56,7 @@ class Encoding:
 
     def groups(self, nodes: Table) -> NDArray[np.int64]:
         """Return the index of each node's group, shape [N], -1 if it has none."""
-        return codes_among(nodes[self.sensitive], self.group_names)
+        return self.grouping.codes(nodes)
 
     def features(self, nodes: Table, *, allow_unknown: bool = False) -> NDArray[np.float32]:
         """Return the features of each node, shape [N, d].
@@ -59,7 +65,7 @@ class Encoding:
         """
         blocks = []
         for encoded in self.columns:
-            column = _feature_column(nodes, encoded.column, self.sensitive, self.group_names)
+            column = _feature_column(nodes, encoded.column, self.grouping)
             with np.errstate(over="ignore"):  # looked at below
                 block = encoded.encode(column, allow_unknown=allow_unknown).astype(np.float32)
             if not np.isfinite(block).all():
@@ -73,8 +79,7 @@ class Encoding:
             "version": _VERSION,
             "label": self.label,
             "label_names": list(self.label_names),
-            "sensitive": self.sensitive,
-            "group_names": list(self.group_names),
+            "grouping": self.grouping.to_dict(),
             "columns": [column_to_dict(column) for column in self.columns],
         }
 
@@ -84,64 +89,20 @@ class Encoding:
         try:
             settings = dict(stored)
             version = settings.pop("version")
-            columns = [column_from_dict(column) for column in settings.pop("columns")]
-            encoding = cls(columns=columns, **settings)
+            if version == _VERSION:
+                columns = [column_from_dict(column) for column in settings.pop("columns")]
+                grouping = Grouping.from_dict(settings.pop("grouping"))
+                return cls(columns=columns, grouping=grouping, **settings)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError("'encoding' must be data.provenance['encoding'] of a graph from 'from_tables'") from error
-        if version != _VERSION:
-            raise DataError(f"'encoding' must have version {_VERSION} (got {version!r})")
-        return encoding
+        raise DataError(f"'encoding' must have version {_VERSION} (got {version!r})")
 
 
-def fit_encoding(
-    nodes: Table,
-    *,
-    label: str,
-    sensitive: str,
-    features: Sequence[str],
-    positive: Any,
-    scale: FeatureScale,
-    missing: Missing,
-    on_constant: OnConstant,
-    max_levels: int,
-) -> Encoding:
-    """Fit the encoding of a table of nodes; the arguments are those of `from_tables`.
-
-    Columns that are constant, and by policy those with missing values, are left out. The sensitive attribute,
-    if it is among the `features`, is not scaled.
-    """
-    labels = _label_names(nodes[label], positive, max_levels)
-    groups = _names(nodes[sensitive], "group", max_levels)
-    fitted = []
-    for name in features:
-        column = _feature_column(nodes, name, sensitive, groups)
-        if missing == "drop" and column.isna().any():
-            logger.warning("column %r has missing values and is left out", name)
-            continue
-        encoded = fit_column(
-            column, scale="none" if name == sensitive else scale, missing=missing, max_levels=max_levels
-        )
-        if column.nunique() > 1:
-            fitted.append(encoded)
-        elif on_constant == "drop":
-            logger.warning("column %r is constant and is left out", name)
-        else:
-            raise DataError(f"column {name!r} is constant (always {listed(column.dropna().head(1).tolist())})")
-    encoding = Encoding(label, labels, sensitive, groups, fitted)
-    _check_feature_names(encoding.feature_names)
-    return encoding
-
-
-def _feature_column(nodes: Table, name: str, sensitive: str, groups: Sequence[str]) -> "pd.Series[Any]":
-    """Return the column to encode: the sensitive attribute as the group's index, others as they are."""
-    if name != sensitive:
-        return nodes[name]
-    codes = codes_among(nodes[sensitive], groups)
-    return pd.Series(np.where(codes == MISSING, np.nan, codes), name=sensitive)
-
-
-def _label_names(column: "pd.Series[Any]", positive: Any, max_levels: int) -> list[str]:
-    names = _names(column, "label", max_levels)
+def fit_labels(column: "pd.Series[Any]", positive: Any, max_levels: int) -> list[str]:
+    """Return the names of the labels in a column, in their order: of two, the positive one is the second."""
+    names = distinct_names(column, max_levels)
+    if len(names) < 2:
+        raise DataError(f"column {column.name!r} must have at least two labels (got {listed(names) or 'none'})")
     if positive is None:
         return names
     if len(names) > 2:
@@ -151,11 +112,48 @@ def _label_names(column: "pd.Series[Any]", positive: Any, max_levels: int) -> li
     return sorted(names, key=lambda name: name == text_of(positive))
 
 
-def _names(column: "pd.Series[Any]", what: str, max_levels: int) -> list[str]:
-    names = distinct_names(column, max_levels)
-    if len(names) < 2:
-        raise DataError(f"column {column.name!r} must have at least two {what}s (got {listed(names) or 'none'})")
-    return names
+def fit_encoding(
+    nodes: Table,
+    *,
+    label: str,
+    label_names: list[str],
+    grouping: Grouping,
+    features: Sequence[str],
+    scale: FeatureScale,
+    missing: Missing,
+    on_constant: OnConstant,
+    max_levels: int,
+) -> Encoding:
+    """Fit the encoding of a table of nodes whose labels and groups are known; the rest is as in `from_tables`.
+
+    Columns that are constant, and by policy those with missing values, are left out. The sensitive attribute,
+    if it is among the `features`, is not scaled.
+    """
+    fitted = []
+    for name in features:
+        column = _feature_column(nodes, name, grouping)
+        if missing == "drop" and column.isna().any():
+            logger.warning("column %r has missing values and is left out", name)
+            continue
+        its_scale = "none" if name == grouping.title else scale
+        encoded = fit_column(column, scale=its_scale, missing=missing, max_levels=max_levels)
+        if column.nunique() > 1:
+            fitted.append(encoded)
+        elif on_constant == "drop":
+            logger.warning("column %r is constant and is left out", name)
+        else:
+            raise DataError(f"column {name!r} is constant (always {listed(column.dropna().head(1).tolist())})")
+    encoding = Encoding(label, label_names, grouping, fitted)
+    _check_feature_names(encoding.feature_names)
+    return encoding
+
+
+def _feature_column(nodes: Table, name: str, grouping: Grouping) -> "pd.Series[Any]":
+    """Return the column to encode: the sensitive attribute as the group's index, others as they are."""
+    if name != grouping.title:
+        return nodes[name]
+    codes = grouping.codes(nodes)
+    return pd.Series(np.where(codes == MISSING, np.nan, codes), name=name)
 
 
 def _check_feature_names(names: list[str]) -> None:

@@ -9,22 +9,31 @@ from fairpass.errors import DataError
 _ID_NAMES = {"id", "node_id"}
 
 
+def columns_of(roles: Mapping[str, str | Sequence[str] | None]) -> dict[str, list[str]]:
+    """Return the columns of each role as a list: none, one or, if they are sensitive, several."""
+    return {role: [columns] if isinstance(columns, str) else list(columns or ()) for role, columns in roles.items()}
+
+
 def check_roles(
-    roles: Mapping[str, str | None],
+    roles: Mapping[str, Sequence[str]],
     features: Sequence[str] | None,
     drop: Sequence[str],
     keep_sensitive: bool,
 ) -> None:
     """Refuse a column with two roles, before any table is read."""
     role_of: dict[str, str] = {}
-    for role, column in roles.items():
-        if column in role_of:
-            raise DataError(f"'{role_of[column]}' and '{role}' must be different columns (both are {column!r})")
-        if column is not None:
+    if not roles["sensitive"]:
+        raise DataError("'sensitive' must name at least one column (got none)")
+    for role, columns in roles.items():
+        for column in columns:
+            if role_of.get(column) == role:
+                raise DataError(f"'{role}' must not name a column twice (got {list(columns)})")
+            if column in role_of:
+                raise DataError(f"'{role_of[column]}' and '{role}' must be different columns (both are {column!r})")
             role_of[column] = role
-    for name, columns in {"features": features, "drop": drop}.items():
-        if isinstance(columns, str):
-            raise DataError(f"'{name}' must be a list of columns (got the string {columns!r})")
+    for name, listed in {"features": features, "drop": drop}.items():
+        if isinstance(listed, str):
+            raise DataError(f"'{name}' must be a list of columns (got the string {listed!r})")
     for column in features or ():
         other = role_of.get(column)
         if other == "sensitive" and not keep_sensitive:
@@ -47,18 +56,17 @@ def check_no_id_column(nodes: Table, mentioned: Sequence[str | None]) -> None:
 
 def feature_columns(
     nodes: Table,
-    roles: Mapping[str, str | None],
+    roles: Mapping[str, Sequence[str]],
     features: Sequence[str] | None,
     drop: Sequence[str],
-    keep_sensitive: bool,
+    sensitive_feature: str | None,
 ) -> list[str]:
-    """Return the columns that shall be features."""
-    others = set(roles.values())
+    """Return what shall be features: columns, and the group as `sensitive_feature` if that has a name."""
+    others = {column for columns in roles.values() for column in columns}
     candidates = nodes.columns if features is None else list(features)
-    if keep_sensitive:
-        sensitive = str(roles["sensitive"])
-        others.remove(sensitive)
-        candidates += [sensitive] if sensitive not in candidates else []
     for column in [*candidates, *drop]:
         nodes[column]  # an error if it is not there
+    if sensitive_feature is not None:
+        others.discard(sensitive_feature)
+        candidates += [sensitive_feature] if sensitive_feature not in candidates else []
     return [column for column in candidates if column not in others.union(drop)]

@@ -2,18 +2,22 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import pandas as pd
 import torch
 from torch_geometric.data import Data
 
+from fairpass.datasets.bins import Bins
 from fairpass.datasets.columns import Missing
 from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
-from fairpass.datasets.encoding import Encoding, OnConstant, fit_encoding
+from fairpass.datasets.encoding import Encoding, OnConstant, fit_encoding, fit_labels
 from fairpass.datasets.reading import Table, TableSource, read_table
-from fairpass.datasets.roles import check_no_id_column, check_roles, feature_columns
+from fairpass.datasets.roles import check_no_id_column, check_roles, columns_of, feature_columns
 from fairpass.datasets.scaling import FeatureScale
+from fairpass.datasets.sensitive import TIMES, Grouping, SmallGroups
+from fairpass.datasets.similarity import build_graph
 from fairpass.datasets.split_column import check_split, split_by_column
 from fairpass.datasets.splits import Split, stratified_split
 from fairpass.datasets.values import MISSING, as_text, first_missing, text_of, whole_numbers
@@ -27,16 +31,19 @@ logger = logging.getLogger(__name__)
 
 def from_tables(
     nodes: TableSource,
-    edges: TableSource,
+    edges: TableSource | None = None,
     *,
     label: str,
-    sensitive: str,
+    sensitive: str | Sequence[str],
     id: str | None = None,
     source: str | None = None,
     target: str | None = None,
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     keep_sensitive: bool = False,
+    sens_bins: Bins | Mapping[str, Bins] | None = None,
+    min_group_size: int = 1,
+    small_groups: SmallGroups = "error",
     positive: Any = None,
     split: str | None = None,
     seed: int = 0,
@@ -49,6 +56,7 @@ def from_tables(
     encoding: Mapping[str, Any] | None = None,
     unknown_category: UnknownCategory = "error",
     text_encoding: str = "utf-8",
+    similarity: float | None = None,
 ) -> Data:
     """Return the graph in a table of nodes and a table of edges.
 
@@ -61,9 +69,11 @@ def from_tables(
     Args:
         nodes: One row per node: a path (.csv, .tsv, .parquet, .pq) or a DataFrame, whose index is ignored.
             In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are missing values.
-        edges: One row per edge, likewise; it may have no rows.
+        edges: One row per edge, likewise; it may have no rows. None if there are no edges: then `similarity`
+            says which nodes are alike enough to be joined.
         label: The column with the label.
-        sensitive: The column with the sensitive attribute, whose values are the groups.
+        sensitive: The column with the sensitive attribute, whose values are the groups; or several, whose
+            combinations are ("female × black").
         id: The column of `nodes` with the ids that edges refer to, of any type; None if edges refer to row
             numbers, from 0. (Then a column called "id" or "node_id" must be in `features` or `drop`, so that
             nobody forgets it.) CSV and TSV files hold ids as text: "7" and "07" differ. The graph has the ids
@@ -74,6 +84,11 @@ def from_tables(
         drop: Columns that do not become features.
         keep_sensitive: Whether the sensitive attribute is a feature too: one column, the index of the group,
             at `sens_column` (PyG stores no None: otherwise, `data.get("sens_column")` is None).
+        sens_bins: How to cut a sensitive column of numbers into groups: a number of bins, cut at quantiles of
+            the nodes, or the numbers to cut at (25 makes "age < 25" and "age ≥ 25"); of several columns,
+            by column: `{"age": [25, 60]}`.
+        min_group_size: The smallest number of labelled nodes of a group.
+        small_groups: Whether a smaller group is an error, or becomes part of a group "other".
         positive: The label with index 1 if there are two; by default the larger.
         split: A column with "train", "val" (or "valid", "validation") and "test"; a node with anything else
             is in no mask. By default the labelled nodes are split by `stratified_split`.
@@ -92,52 +107,78 @@ def from_tables(
             attribute. Without `split`, all labelled nodes are for testing.
         unknown_category: Whether a category that `encoding` does not know is refused, or all zeros.
         text_encoding: The encoding of CSV and TSV files.
+        similarity: Without `edges`, join nodes whose features are nearly as alike as nearest neighbours: the
+            threshold of `similarity.build_graph`, 0 < t <= 1; a smaller one gives more edges.
     """
     _check_choices(
         scale=(scale, FeatureScale),
         missing=(missing, Missing),
         missing_sensitive=(missing_sensitive, MissingSensitive),
+        small_groups=(small_groups, SmallGroups),
         on_constant=(on_constant, OnConstant),
         unknown_category=(unknown_category, UnknownCategory),
     )
-    roles = {"label": label, "sensitive": sensitive, "id": id, "split": split}
+    if (edges is None) == (similarity is None):
+        given = "neither" if edges is None else "both"
+        raise DataError(f"give a table of 'edges', or a threshold of 'similarity' to make them from (got {given})")
+    roles = columns_of({"label": label, "sensitive": sensitive, "id": id, "split": split})
     check_roles(roles, features, drop, keep_sensitive)
     known = None if encoding is None else Encoding.from_dict(encoding)
-    if known and (known.label, known.sensitive) != (label, sensitive):
+    if known and (known.label, known.grouping.column_names) != (label, roles["sensitive"]):
         raise DataError(
-            f"'label' and 'sensitive' must be as in 'encoding', {known.label!r} and {known.sensitive!r} "
-            f"(got {label!r} and {sensitive!r})"
+            f"'label' and 'sensitive' must be as in 'encoding', {known.label!r} and {known.grouping.title!r} "
+            f"(got {label!r} and {TIMES.join(roles['sensitive'])!r})"
         )
 
     node_table = read_table(nodes, "nodes", text_encoding=text_encoding, text_columns=None if id is None else {id: str})
-    edge_table = read_table(edges, "edges", text_encoding=text_encoding, text_columns=None if id is None else str)
     if node_table.frame.empty:
         raise DataError("'nodes' must have at least one row (got an empty table)")
     if id is None:
-        check_no_id_column(node_table, [*roles.values(), *(features or ()), *drop])
-    if missing_sensitive == "error" and node_table[sensitive].isna().any():
-        raise DataError(
-            f"column {sensitive!r} must have a value for each node ({first_missing(node_table[sensitive])}): "
-            f"mend the table, or choose missing_sensitive='unknown'"
-        )
+        check_no_id_column(node_table, [*chain(*roles.values()), *(features or ()), *drop])
+    if missing_sensitive == "error":
+        _check_no_gaps(node_table, roles["sensitive"])
 
-    chosen = [] if known else feature_columns(node_table, roles, features, drop, keep_sensitive)
-    meaning = known or fit_encoding(
-        node_table,
-        label=label,
-        sensitive=sensitive,
-        features=chosen,
-        positive=positive,
-        scale=scale,
-        missing=missing,
-        on_constant=on_constant,
-        max_levels=max_levels,
-    )
+    chosen: list[str] = []
+    meaning = known
+    if meaning is None:
+        label_names = fit_labels(node_table[label], positive, max_levels)
+        grouping = Grouping.fit(
+            node_table,
+            roles["sensitive"],
+            counted=node_table[label].notna().to_numpy(dtype=bool),
+            bins=sens_bins,
+            min_size=min_group_size,
+            small=small_groups,
+            max_levels=max_levels,
+        )
+        kept = grouping.title if keep_sensitive else None
+        chosen = feature_columns(node_table, roles, features, drop, kept)
+        meaning = fit_encoding(
+            node_table,
+            label=label,
+            label_names=label_names,
+            grouping=grouping,
+            features=chosen,
+            scale=scale,
+            missing=missing,
+            on_constant=on_constant,
+            max_levels=max_levels,
+        )
     # A table that is encoded like an earlier one may lack labels and, if unknown groups are allowed, groups.
     unknown = torch.full((len(node_table.frame),), MISSING)
     y = unknown if known and label not in node_table else torch.from_numpy(meaning.labels(node_table))
-    sens = unknown.clone() if known and sensitive not in node_table else torch.from_numpy(meaning.groups(node_table))
-    graph, node_ids = _graph(node_table, edge_table, id, source, target)
+    grouped = all(column in node_table for column in roles["sensitive"])
+    sens = unknown.clone() if known and not grouped else torch.from_numpy(meaning.groups(node_table))
+    x = meaning.features(node_table, allow_unknown=unknown_category == "zeros")
+    if edges is not None:
+        edge_table = read_table(edges, "edges", text_encoding=text_encoding, text_columns=None if id is None else str)
+        graph, node_ids = _graph(node_table, edge_table, id, source, target)
+        edges_from = edge_table.origin
+    else:
+        node_ids = _node_ids(node_table, id)
+        pairs = build_graph(x, similarity or 0.0)
+        graph = simple_graph(pairs[:, 0], pairs[:, 1], len(x))
+        edges_from = {"source": f"features at least {similarity} times as alike as the nearest", "sha256": None}
     if split is not None:
         parts = split_by_column(node_table[split], y)
     elif known:
@@ -151,7 +192,7 @@ def from_tables(
 
     used = {encoded.column for encoded in meaning.columns}
     return Data(
-        x=torch.from_numpy(meaning.features(node_table, allow_unknown=unknown_category == "zeros")),
+        x=torch.from_numpy(x),
         edge_index=graph.edge_index,
         y=y,
         sens=sens,
@@ -166,18 +207,24 @@ def from_tables(
         provenance={
             "source": "tables",
             "nodes": node_table.origin,
-            "edges": edge_table.origin,
+            "edges": edges_from,
             "licence": None,
             "self_loops_removed": graph.self_loops_removed,
             "duplicate_edges_merged": graph.duplicate_edges_merged,
             "columns_left_out": [column for column in chosen if column not in used],
             "options": {
-                **roles,
+                "label": label,
+                "sensitive": sensitive if isinstance(sensitive, str) else list(sensitive),
+                "id": id,
+                "split": split,
                 "source": source,
                 "target": target,
                 "features": None if features is None else list(features),
                 "drop": list(drop),
                 "keep_sensitive": keep_sensitive,
+                "sens_bins": sens_bins,
+                "min_group_size": min_group_size,
+                "small_groups": small_groups,
                 "positive": None if positive is None else text_of(positive),
                 "seed": seed,
                 "fractions": list(fractions),
@@ -187,10 +234,20 @@ def from_tables(
                 "on_constant": on_constant,
                 "max_levels": max_levels,
                 "unknown_category": unknown_category,
+                "similarity": similarity,
             },
             "encoding": meaning.to_dict(),
         },
     )
+
+
+def _check_no_gaps(nodes: Table, sensitive: Sequence[str]) -> None:
+    for column in sensitive:
+        if nodes[column].isna().any():
+            raise DataError(
+                f"column {column!r} must have a value for each node ({first_missing(nodes[column])}): "
+                f"mend the table, or choose missing_sensitive='unknown'"
+            )
 
 
 def _check_choices(**arguments: tuple[str, Any]) -> None:
@@ -212,12 +269,18 @@ def _graph(
     if edges.frame.empty:
         logger.warning("'edges' has no rows: the graph has no edges")
     ids: pd.Index[Any] = pd.RangeIndex(len(nodes.frame))
-    node_ids = ids.tolist()
     if id is not None:
         column = nodes[id]
-        node_ids = column.tolist() if nodes.typed else whole_numbers(column)
         if nodes.typed != edges.typed:  # a CSV file knows ids as text only
             column, ends = as_text(column), [as_text(end) for end in ends]
         ids = checked_ids(column)
     first, second = (positions(end, ids) for end in ends)
-    return simple_graph(first, second, len(nodes.frame)), node_ids
+    return simple_graph(first, second, len(nodes.frame)), _node_ids(nodes, id)
+
+
+def _node_ids(nodes: Table, id: str | None) -> list[Any]:
+    """Return the ids of the nodes as they are to be shown: their row numbers, if they have none."""
+    if id is None:
+        return list(range(len(nodes.frame)))
+    checked_ids(nodes[id])
+    return nodes[id].tolist() if nodes.typed else whole_numbers(nodes[id])

@@ -1,0 +1,209 @@
+"""`fairpass run`: from tables to a report, and one clear sentence for whatever is wrong with them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+import pytest
+from tests.projects.applicants import CONFIG, acquaintances, applicants, write_project
+from typer.testing import Result
+
+from fairpass.cli.run import StepName
+from fairpass.projects.pipeline import STEPS
+
+Run = Callable[..., Result]
+RunJson = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that the tests of this file share, in the order they are written in."""
+    folder = tmp_path_factory.mktemp("applicants")
+    write_project(folder)
+    return folder
+
+
+def test_from_tables_to_a_report(run: Run, folder: Path) -> None:
+    result = run("run", folder / "fairpass.toml")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[0] for line in result.stderr.splitlines()] == list(STEPS)
+    for text in ("applicants, test nodes", "of 2 that were tried", "Against gcn", "the report: open it in a browser"):
+        assert text in result.stdout
+    page = (folder / "runs/applicants/report.html").read_text()
+    assert "<script src" not in page
+    assert len(pd.read_csv(folder / "runs/applicants/predictions.csv")) == len(applicants())
+
+
+def test_the_same_again_resumes(run: Run, run_json: RunJson, folder: Path) -> None:
+    result = run("run", folder / "fairpass.toml")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("done before") == len(STEPS)
+    document = run_json("run", folder / "fairpass.toml", "--json")
+    assert (document["made"], document["skipped"]) == ([], list(STEPS))
+    assert document["chosen"] == "gmmd"
+    assert {row["method"] for row in document["rows"]} == {"constant", "gcn", "gmmd"}
+
+
+def test_one_step(run_json: RunJson, folder: Path) -> None:
+    document = run_json("run", folder / "fairpass.toml", "--step", "predict", "--json")
+    assert document["made"] == ["predict"]
+
+
+def test_another_choice_does_not_tune_again(run_json: RunJson, folder: Path) -> None:
+    document = run_json("run", folder / "fairpass.toml", "--max-dp", "0.5", "--max-eo", "0.9", "--json")
+    assert document["made"] == ["train", "evaluate", "report", "predict"]
+    assert "DP of at most 50.0 %" in document["reason"]
+
+
+def test_the_model_predicts_for_others(run: Run, folder: Path) -> None:
+    others = applicants().drop(columns="decision").iloc[::-1]
+    others.to_csv(folder / "others.csv", index=False)
+    tables = ["--nodes", folder / "others.csv", "--edges", folder / "acquaintances.csv"]
+    out = folder / "found.parquet"
+    model = folder / "runs/applicants/model.safetensors"
+    result = run("predict", model, *tables, "--out", out)
+    assert result.exit_code == 0, result.output
+    found = pd.read_parquet(out)
+    assert found["node"].tolist() == others["applicant"].tolist()
+    assert "split" not in found
+    before = pd.read_csv(folder / "runs/applicants/predictions.csv").iloc[::-1]
+    assert found["label"].tolist() == before["label"].tolist()
+
+
+def test_a_table_without_edges(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    old = 'edges = "acquaintances.csv"\nid = "applicant"\nsource = "applicant"\ntarget = "knows"'
+    assert old in CONFIG
+    config = CONFIG.replace(old, 'similarity = 0.95\nid = "applicant"')
+    path = write_project(tmp_path, config)
+    assert run_json("run", path, "--json")["made"] == list(STEPS)
+    model = tmp_path / "runs/applicants/model.safetensors"
+    result = run("evaluate", model, "--nodes", tmp_path / "applicants.csv", "--json")
+    stored = json.loads((tmp_path / "runs/applicants/evaluation.json").read_text())
+    first = next(run for run in stored["runs"] if run["method"] == "gmmd" and run["seed"] == 0)
+    assert json.loads(result.stdout)["evaluation"] == first["evaluation"]
+
+
+def test_intersections_and_similarity_are_options_of_every_command(run_json: RunJson, folder: Path) -> None:
+    roles = ["--id", "applicant", "--label", "decision", "--sensitive", "ethnicity", "--sensitive", "district"]
+    rest = ["--similarity", "0.95", "--drop", "remarks", "--missing", "mean", "--missing-sensitive", "unknown"]
+    document = run_json("audit", "--nodes", folder / "applicants.csv", *roles, *rest, "--json")
+    groups = [group["name"] for group in document["statistics"]["groups"]]
+    assert len(groups) == 9
+    assert groups[0] == "Arda × north"
+    assert document["statistics"]["edges"] > 0
+
+
+def test_names_of_steps() -> None:
+    assert get_args(StepName) == tuple(STEPS)
+
+
+# Damaged input: each kind ends in one sentence.
+
+
+def _without(column: str) -> Callable[[Path], None]:
+    return lambda folder: applicants().drop(columns=column).to_csv(folder / "applicants.csv", index=False)
+
+
+def _with(column: str, value: Any) -> Callable[[Path], None]:
+    return lambda folder: applicants().assign(**{column: value}).to_csv(folder / "applicants.csv", index=False)
+
+
+def _mixed(folder: Path) -> None:
+    table = applicants().astype({"income": object})
+    table.loc[5, "income"] = "lots"
+    table.to_csv(folder / "applicants.csv", index=False)
+
+
+def _twice(folder: Path) -> None:
+    pd.concat([applicants(), applicants().head(2)]).to_csv(folder / "applicants.csv", index=False)
+
+
+def _stranger(folder: Path) -> None:
+    table = acquaintances()
+    table.loc[0, "knows"] = "A-999"
+    table.to_csv(folder / "acquaintances.csv", index=False)
+
+
+def _file(name: str, content: bytes | None) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / name).unlink()
+        if content is not None:
+            (folder / name).write_bytes(content)
+
+    return write
+
+
+def _truncated(folder: Path) -> None:
+    content = (folder / "applicants.csv").read_bytes()
+    (folder / "applicants.csv").write_bytes(content[:2000].rsplit(b",", 2)[0])
+
+
+def _config(old: str, new: str) -> Callable[[Path], None]:
+    assert old in CONFIG
+
+    def write(folder: Path) -> None:
+        (folder / "fairpass.toml").write_text(CONFIG.replace(old, new))
+
+    return write
+
+
+def _only_train(folder: Path) -> None:
+    _with("part", "train")(folder)
+    _config("[choice]", '[split]\ncolumn = "part"\n[choice]')(folder)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_without("ethnicity"), "'nodes' has no column 'ethnicity': it has 'applicant', 'income'"),
+        (_without("decision"), "'nodes' has no column 'decision'"),
+        (_with("decision", None), "column 'decision' must have at least two labels (got none)"),
+        (_with("decision", "approved"), "column 'decision' must have at least two labels (got 'approved')"),
+        (_with("ethnicity", "Arda"), "column 'ethnicity' must have at least two groups (got 'Arda')"),
+        (_mixed, "column 'income' has 1"),
+        (_twice, "the ids in column 'applicant' of 'nodes' must be unique (2 occur more than once: 'A-000', 'A-001')"),
+        (_stranger, "column 'knows' of 'edges' names nodes that do not exist (1 ids, 1 edges): 'A-999'"),
+        (_only_train, "none of the 0 labelled nodes in the val split is of label 'approved'"),
+        (_file("applicants.csv", None), "'nodes': there is no file "),
+        (_file("acquaintances.csv", b""), "acquaintances.csv' is empty"),
+        (_file("applicants.csv", b"applicant,income\nA\xff,3\n"), "applicants.csv' is not utf-8 text"),
+        (_truncated, "'nodes': line "),
+        (_file("fairpass.toml", None), "there is no file "),
+        (_file("fairpass.toml", b"[data\nnodes = 3"), "fairpass.toml' is not a TOML file: Expected ']'"),
+        (_config("[choice]", "[choise]"), "fairpass.toml has an unknown key 'choise': did you mean 'choice'?"),
+        (_config("budget = 2", "budget = 2.5"), "[tuning] budget must be text or a whole number (got 2.5)"),
+        (_config('sensitive = ["ethnicity"]', 'sensitive = ["income"]'), "column 'income' has"),
+        (_config('sensitive = ["ethnicity"]', 'sensitive = ["ethnicity"]\nmin_size = 500'), "every group must have"),
+        (_config('missing = "unknown"', 'missing = "error"'), "column 'ethnicity' must have a value for each node"),
+    ],
+)
+def test_damaged_input(run: Run, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
+    write_project(tmp_path)
+    damage(tmp_path)
+    result = run("run", tmp_path / "fairpass.toml")
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("Warning: ")]
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(lines) == 1
+    assert lines[0].startswith("Error: ")
+    assert message in lines[0]
+    assert "Traceback" not in result.output
+
+
+def test_a_damaged_model(run: Run, folder: Path) -> None:
+    model = folder / "broken.safetensors"
+    model.write_bytes((folder / "runs/applicants/model.safetensors").read_bytes()[:500])
+    tables = ["--nodes", folder / "applicants.csv", "--edges", folder / "acquaintances.csv"]
+    result = run("predict", model, *tables, "--out", folder / "found.csv")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_directory_that_cannot_be_written(run: Run, tmp_path: Path) -> None:
+    write_project(tmp_path)
+    (tmp_path / "runs").write_text("a file in the way")
+    result = run("run", tmp_path / "fairpass.toml")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1

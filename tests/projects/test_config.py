@@ -1,0 +1,111 @@
+"""A configuration is read strictly: whatever is wrong with it is one sentence with the file and the key."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.projects.applicants import CONFIG, write_project
+
+from fairpass.projects.config import Choice, ConfigError, load_config
+
+
+def test_what_the_file_says(tmp_path: Path) -> None:
+    config = load_config(write_project(tmp_path))
+    assert config.data.nodes == "applicants.csv"
+    assert config.groups.sensitive == ["ethnicity"]
+    assert config.choice == Choice(fairness=0.5)
+    assert config.run_directory == tmp_path / "runs/applicants"
+    assert config.path("a.csv") == tmp_path / "a.csv"
+
+
+def test_defaults(tmp_path: Path) -> None:
+    path = write_project(tmp_path, '[data]\nnodes = "a.csv"\nedges = "b.csv"\nlabel = "y"\n[groups]\nsensitive = "s"\n')
+    config = load_config(path)
+    assert config.name == tmp_path.name
+    assert (config.tuning.methods, config.tuning.budget) == (["gmmd"], "5m")
+    assert config.split.fractions == [0.5, 0.25, 0.25]
+    assert config.choice == Choice()
+
+
+def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
+    config = load_config(write_project(tmp_path))
+    changed = config.but(choice=Choice(max_dp=0.1), budget="10s", epochs=7)
+    assert (changed.choice, changed.tuning.budget, changed.tuning.epochs) == (Choice(max_dp=0.1), "10s", 7)
+    assert config.but() == config
+    with pytest.raises(ValueError, match="'budget' must be a time such as"):
+        config.but(budget="soon")
+    assert (config.choice, config.tuning.budget) == (Choice(fairness=0.5), 2)
+
+
+def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:
+    import inspect
+
+    from fairpass.datasets import from_tables
+
+    arguments = load_config(write_project(tmp_path)).table_arguments()
+    assert arguments.keys() <= inspect.signature(from_tables).parameters.keys()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('label = "decision"', 'lable = "decision"', r"\[data\] has an unknown key 'lable': did you mean 'label'"),
+        ('label = "decision"', "", r"\[data\] must have the key 'label' \(text\)"),
+        ('label = "decision"', "label = 3", r"\[data\] label must be text \(got 3\)"),
+        ('label = "decision"', 'label = ""', r"\[data\] label must be the column to predict \(got ''\)"),
+        ('["ethnicity"]', '[""]', r"\[groups\] sensitive must be the column with the sensitive attribute"),
+        ('["ethnicity"]', '""', r"\[groups\] sensitive must be the column with the sensitive attribute"),
+        ('["ethnicity"]', "[3]", r"\[groups\] sensitive must be text or a list of texts \(got \[3\]\)"),
+        ('missing = "unknown"', 'missing = "skip"', r"\[groups\] missing must be one of 'error', 'unknown'"),
+        ("[choice]", "[chioce]", r"has an unknown key 'chioce': did you mean 'choice'"),
+        ("[choice]", "[weather]", r"has an unknown key 'weather': it can have name, directory, question, data"),
+        ("fairness = 0.5", "fairness = 5", r"\[choice\] fairness must be between 0 and 1 \(got 5.0\)"),
+        ("fairness = 0.5", "max_dp = true", r"\[choice\] max_dp must be a number \(got True\)"),
+        ('methods = ["gmmd"]', 'methods = ["magic"]', r"\[tuning\] methods must be among gcn, .*'magic'"),
+        ('methods = ["gmmd"]', "methods = []", r"\[tuning\] methods must be at least one method"),
+        ("budget = 2", 'budget = "soon"', r"\[tuning\] 'budget' must be a time such as .*'soon'"),
+        ("seeds = 2", "seeds = 0", r"\[training\] seeds must be at least 1 \(got 0\)"),
+        ("seeds = 2", "seeds = 2.5", r"\[training\] seeds must be a whole number \(got 2.5\)"),
+        ("seeds = 2", "seeds = true", r"\[training\] seeds must be a whole number \(got True\)"),
+        ("seeds = 2", 'reference = "none"', r"\[training\] reference must be among"),
+        ('name = "applicants"', 'name = "../x"', r"name must be a name for a directory"),
+        ('name = "applicants"', "name = 7", r"name must be text \(got 7\)"),
+        ('name = "applicants"', "name = ", r"is not a TOML file: Invalid value"),
+        ('name = "applicants"', "split = 3", r"\[split\] must be a table with keys \(got 3\)"),
+    ],
+)
+def test_what_is_wrong(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in CONFIG
+    path = write_project(tmp_path, CONFIG.replace(old, new))
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_config(path)
+    assert str(path) in str(caught.value)
+
+
+def test_sections_that_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"must have a section \[data\]"):
+        load_config(write_project(tmp_path, '[groups]\nsensitive = "s"\n'))
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no file .*fairpass init"):
+        load_config(tmp_path / "fairpass.toml")
+
+
+def test_not_a_text_file(tmp_path: Path) -> None:
+    (tmp_path / "fairpass.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="is not a TOML file"):
+        load_config(tmp_path / "fairpass.toml")
+
+
+def test_bins_are_numbers_or_lists(tmp_path: Path) -> None:
+    def bins(text: str) -> Any:
+        config = CONFIG.replace('["ethnicity"]', f'["ethnicity"]\nbins = {text}')
+        tomllib.loads(config)
+        return load_config(write_project(tmp_path, config)).groups.bins
+
+    assert bins("{ age = 3 }") == {"age": 3}
+    assert bins("{ age = [25, 60.5] }") == {"age": [25, 60.5]}
+    with pytest.raises(ConfigError, match=r"\[groups\] bins must be a table with keys \(got \{'age': 'many'\}\)"):
+        bins('{ age = "many" }')

@@ -1,0 +1,203 @@
+"""A project is done step by step; what is done and still true is not done again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tests.projects.applicants import CONFIG, SIZE, applicants, write_project
+
+from fairpass.errors import DataError
+from fairpass.methods import load_model
+from fairpass.methods.population import fit_all
+from fairpass.projects.config import load_config
+from fairpass.projects.pipeline import STEPS, Done, run_project
+from fairpass.report import Evidence
+
+
+def run(path: Path, **options: Any) -> Done:
+    return run_project(load_config(path), **options)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that has been run once; a test that changes it changes it back."""
+    path = write_project(tmp_path_factory.mktemp("project"))
+    assert run(path).made == tuple(STEPS)
+    return path
+
+
+def directory(path: Path) -> Path:
+    return path.parent / "runs/applicants"
+
+
+def manifest(path: Path) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads((directory(path) / "manifest.json").read_text())
+    return stored
+
+
+def test_every_step_leaves_its_files(finished: Path) -> None:
+    stored = manifest(finished)
+    assert list(stored["steps"]) == list(STEPS)
+    for record in stored["steps"].values():
+        assert record["status"] == "done"
+        assert all((directory(finished) / name).is_file() for name in record["outputs"])
+    assert stored["asked"]["choice"] == {"fairness": 0.5, "max_dp": None, "max_eo": None}
+    assert stored["libraries"].keys() >= {"torch", "optuna"}
+
+
+def test_the_graph_is_that_of_the_tables(finished: Path) -> None:
+    data = json.loads((directory(finished) / "data.json").read_text())
+    assert data["nodes"] == SIZE
+    assert data["groups"].keys() == {"Arda", "Belu", "Coro"}
+    assert (data["unknown_group"], data["unlabelled"]) == (2, 3)
+    assert data["labels"]["referred"] == 18
+    assert sum(data["split"].values()) == SIZE - 3
+
+
+def test_predictions_of_every_node(finished: Path) -> None:
+    found = pd.read_csv(directory(finished) / "predictions.csv")
+    table = applicants()
+    labels = ["approved", "declined", "referred"]
+    assert list(found) == ["node", *(f"score of {label}" for label in labels), "label", "group", "split"]
+    assert found["node"].tolist() == table["applicant"].tolist()
+    assert found["group"].fillna("").tolist() == table["ethnicity"].fillna("").tolist()
+    assert set(found["split"].dropna()) == {"train", "val", "test"}
+    assert found["split"].isna().tolist() == table["decision"].isna().tolist()
+    assert found[[f"score of {label}" for label in labels]].sum(axis=1).to_numpy() == pytest.approx(1)
+
+
+def test_the_model_is_the_chosen_one(finished: Path) -> None:
+    about = json.loads((directory(finished) / "models.json").read_text())
+    model = load_model(directory(finished) / "model.safetensors")
+    assert model.name == about["chosen"] == about["point"]["method"] == "gmmd"
+    assert {name: len(files) for name, files in about["models"].items()} == {"constant": 2, "gcn": 2, "gmmd": 2}
+    assert model.get_params()["lambda_f"] == about["point"]["parameters"]["lambda_f"]
+    assert about["tried"] == 2
+
+
+def test_the_report_tells_of_it(finished: Path) -> None:
+    evidence = Evidence.load(directory(finished))
+    assert (evidence.title, evidence.chosen) == ("applicants", "gmmd")
+    assert "2 settings were tried. " in evidence.choice
+    assert "Arda" in (directory(finished) / "report.html").read_text()
+
+
+def test_the_same_again_does_nothing(finished: Path) -> None:
+    before = manifest(finished)
+    done = run(finished)
+    assert (done.made, done.skipped) == ((), tuple(STEPS))
+    assert manifest(finished) == before
+    assert "Against gcn" in done.cost()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "made"),
+    [
+        ("fairness = 0.5", "fairness = 1.0", ("train", "evaluate", "report", "predict")),
+        ("[choice]", '[predictions]\nformat = "parquet"\n[choice]', ("predict",)),
+        ('name = "applicants"', 'name = "applicants"\nquestion = "Is it fair?"', ("report",)),
+    ],
+)
+def test_a_change_redoes_what_depends_on_it(finished: Path, old: str, new: str, made: tuple[str, ...]) -> None:
+    try:
+        finished.write_text(CONFIG.replace(old, new))
+        assert run(finished).made == made
+    finally:
+        finished.write_text(CONFIG)
+    assert run(finished).made == made  # back again
+
+
+def test_a_step_alone(finished: Path) -> None:
+    done = run(finished, step="audit")
+    assert (done.made, done.skipped) == (("audit",), ())
+    assert run(finished).made == ()
+
+
+def test_a_step_needs_those_before_it(tmp_path: Path) -> None:
+    path = write_project(tmp_path)
+    with pytest.raises(DataError, match=r"step 'train' needs 'load', which is not done .*fairpass run fairpass.toml"):
+        run(path, step="train")
+    assert run(path, step="load").made == ("load",)
+    with pytest.raises(DataError, match="step 'train' needs 'tune'"):
+        run(path, step="train")
+    with pytest.raises(DataError, match="'step' must be one of load, audit, tune"):
+        run(path, step="bake")
+
+
+def test_a_lost_file_is_made_again(finished: Path) -> None:
+    (directory(finished) / "predictions.csv").unlink()
+    assert run(finished).made == ("predict",)
+
+
+def test_a_damaged_model_is_trained_again(finished: Path) -> None:
+    (directory(finished) / "models/chosen-1.safetensors").write_bytes(b"not a model")
+    assert "train" in run(finished).made
+
+
+def test_changed_tables_are_read_again(tmp_path: Path) -> None:
+    path = write_project(tmp_path)
+    run(path, step="load")
+    before = manifest(path)["steps"]["load"]["inputs"]
+    table = applicants()
+    table.loc[0, "income"] = 99.0
+    table.to_csv(tmp_path / "applicants.csv", index=False)
+    run(path, step="load")
+    assert manifest(path)["steps"]["load"]["inputs"] != before
+
+
+def test_interruption_and_failure_are_in_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_project(tmp_path)
+    fitted: list[str] = []
+
+    def interrupted(classifiers: Any, data: Any, **options: Any) -> Any:
+        fitted.append(classifiers[0].name)
+        if len(fitted) == 3:  # constant and reference are done
+            raise KeyboardInterrupt
+        return fit_all(classifiers, data, **options)
+
+    monkeypatch.setattr("fairpass.projects.steps.fit_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(path)
+    stored = manifest(path)["steps"]
+    assert {name: record["status"] for name, record in stored.items()} == {
+        "load": "done",
+        "audit": "done",
+        "tune": "done",
+        "train": "interrupted",
+    }
+    done = run(path)
+    assert done.skipped == ("load", "audit", "tune")
+    assert fitted == ["constant", "gcn", "gmmd", "gmmd"]  # what was trained was not trained again
+
+    def fails(*_: Any) -> Any:
+        raise DataError("no luck")
+
+    monkeypatch.setattr("fairpass.projects.steps.prediction_table", fails)
+    with pytest.raises(DataError, match="no luck"):
+        run(path, step="predict")
+    record = manifest(path)["steps"]["predict"]
+    assert (record["status"], record["error"]) == ("failed", "no luck")
+
+
+def test_a_damaged_manifest(finished: Path) -> None:
+    path = directory(finished) / "manifest.json"
+    content = path.read_text()
+    try:
+        for damaged in (content[:100], '{"kind": "else"}', "[]"):
+            path.write_text(damaged)
+            with pytest.raises(DataError, match=r"manifest.json' is damaged .*remove it"):
+                run(finished)
+    finally:
+        path.write_text(content)
+
+
+def test_a_group_that_lacks_a_label(tmp_path: Path) -> None:
+    path = write_project(tmp_path)
+    table = applicants()
+    table.loc[(table["ethnicity"] == "Coro") & (table["decision"] == "referred"), "decision"] = "declined"
+    table.to_csv(tmp_path / "applicants.csv", index=False)
+    with pytest.raises(DataError, match=r"group 'Coro' has no node of label 'referred' in the val split .0 in all"):
+        run(path)
+    assert manifest(path)["steps"]["load"]["status"] == "failed"

@@ -1,0 +1,49 @@
+"""Predictions as a table and as a file."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from tests.methods.ingredients import small_graph
+
+from fairpass.errors import DataError
+from fairpass.methods import Constant
+from fairpass.projects.predictions import prediction_table, write_table
+
+
+def test_two_labels_have_one_score() -> None:
+    data = small_graph()
+    data.label_names, data.group_names = ["no", "yes"], ["a", "b"]
+    data.sens = data.sens.clone()
+    data.sens[0] = -1
+    model = Constant().fit(data)
+    table = prediction_table(model, data)
+    assert list(table) == ["node", "score", "label", "group", "split"]
+    assert table["node"].tolist() == list(range(data.num_nodes))
+    assert table["score"].tolist() == model.predict_proba(data)[:, 1].tolist()
+    assert table["group"].isna().tolist() == [True] + [False] * (data.num_nodes - 1)
+    assert (table["split"] == "test").tolist() == data.test_mask.tolist()
+
+
+def test_nodes_of_no_split_have_no_split() -> None:
+    data = small_graph()
+    data.label_names, data.group_names = ["no", "yes"], ["a", "b"]
+    model = Constant().fit(data)
+    for part in ("train", "val", "test"):
+        data[f"{part}_mask"] = torch.zeros(data.num_nodes, dtype=torch.bool)
+    assert list(prediction_table(model, data)) == ["node", "score", "label", "group"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_formats(tmp_path: Path, ending: str) -> None:
+    table = pd.DataFrame({"node": ["a", "b"], "score": [0.25, 0.5], "group": ["x", None]})
+    path = write_table(table, tmp_path / f"found{ending}")
+    read = pd.read_csv(path) if ending == ".csv" else pd.read_parquet(path)
+    pd.testing.assert_frame_equal(read, table)
+
+
+def test_unknown_format(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"'path' must end in .csv or .parquet"):
+        write_table(pd.DataFrame({"a": [1]}), tmp_path / "found.xlsx")
+    assert not list(tmp_path.iterdir())

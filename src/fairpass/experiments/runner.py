@@ -141,7 +141,7 @@ def _record(
         "key": spec.key,
         **spec.identity,
         "seed": spec.seed,
-        "environment": _environment(),
+        "environment": {**_environment(), "threads": torch.get_num_threads()},
         "seconds": round(seconds, 3),
         "trained_together": together,
         "error": None if error is None else str(error),
@@ -180,5 +180,4 @@ def _environment() -> dict[str, Any]:
         "torch": version("torch"),
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
     }

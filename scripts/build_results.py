@@ -1,0 +1,41 @@
+"""Make `docs/results.md` and its figures from the records in `results`, or pack records into that directory.
+
+Run from the repository's root, where fairpass is installed:
+
+    python scripts/build_results.py
+    python scripts/build_results.py --pack reproduction/records
+"""
+
+import argparse
+from pathlib import Path
+
+from fairpass.experiments import ITEMS, Records, cells_of
+from fairpass.experiments.results import write_results_page
+from fairpass.experiments.settings import DATASETS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=Path, default=Path("results"), help="where the packed records are")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="where results.md is written")
+    parser.add_argument("--pack", type=Path, metavar="DIRECTORY", help="first pack the records of this directory")
+    arguments = parser.parse_args()
+    if arguments.pack is not None:
+        for path, count in pack(arguments.pack, arguments.records).items():
+            print(f"{count} records in {path}")
+    print(write_results_page(Records(arguments.records), arguments.docs))
+
+
+def pack(source: Path, target: Path) -> dict[Path, int]:
+    """Write the records that the experiments use into one file for each data set; return how many each has."""
+    records = Records(source)
+    specs = [spec for item in ITEMS for cell in cells_of(item) for spec in cell.specs()]
+    found = {}
+    for dataset in DATASETS:
+        path = target / f"{dataset}.jsonl"
+        found[path] = records.pack((spec.key for spec in specs if spec.dataset == dataset), path)
+    return found
+
+
+if __name__ == "__main__":
+    main()

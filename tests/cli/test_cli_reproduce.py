@@ -1,0 +1,128 @@
+"""`fairpass reproduce`: real runs of few epochs on German."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch_geometric.data import Data
+from typer.testing import Result
+
+from fairpass.datasets import download
+from fairpass.errors import DownloadError
+from fairpass.experiments import Records, Spec, items, runner
+from fairpass.experiments.records import Record
+
+Run = Callable[..., Result]
+
+GERMAN = ("--quick", "--datasets", "german")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(items, "QUICK_EPOCHS", 2)
+
+
+def test_runs_are_made_then_shown_and_written(run: Run, tmp_path: Path) -> None:
+    result = run("reproduce", "mlp", *GERMAN, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "German: layers of the perceptron" in result.stdout
+    assert "what the paper claims" in result.stdout
+    assert f"Tables and figures are in {tmp_path}" in result.stdout
+    assert {path.name for path in (tmp_path / "mlp").iterdir()} == {
+        *(f"mlp-german.{kind}" for kind in ("md", "tex", "csv")),
+        "mlp.png",
+        "mlp.svg",
+    }
+    assert len(Records(tmp_path / "records")) == 12  # two methods, three depths, two seeds
+
+
+def test_a_second_time_nothing_is_made(run: Run, run_json: Callable[..., Any], tmp_path: Path) -> None:
+    first = run_json("reproduce", "mlp", *GERMAN, "--out", tmp_path, "--json")
+    assert (first["runs"], first["made"]) == (12, 12)
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()}
+    again = run("reproduce", "mlp", *GERMAN, "--out", tmp_path, "--json")
+    assert again.stderr == f"12 of 12 runs are in {tmp_path / 'records'} already\n"
+    assert json.loads(again.stdout)["made"] == 0
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()} == stamps
+    fresh = run_json("reproduce", "mlp", *GERMAN, "--out", tmp_path, "--fresh", "--json")
+    assert fresh["made"] == 12
+    assert fresh["items"]["mlp"]["tables"] == first["items"]["mlp"]["tables"]
+
+
+def test_json_has_tables_claims_and_files(run_json: Callable[..., Any], tmp_path: Path) -> None:
+    document = run_json("reproduce", "stats", *GERMAN, "--out", tmp_path, "--json")
+    (table,) = document["items"]["stats"]["tables"]
+    assert table["rows"][1][:4] == ["German", "measured", 1000, 21742]
+    (claim,) = document["items"]["stats"]["claims"]
+    assert claim["verdict"] == "seen"
+    assert [Path(path).name for path in document["items"]["stats"]["files"]] == ["stats.md", "stats.tex", "stats.csv"]
+
+
+def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = runner.make_records
+
+    def press(data: Data, batch: Sequence[Spec]) -> list[Record]:
+        if batch[0].configuration.method == "gmmd-s":
+            raise KeyboardInterrupt
+        return make(data, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "make_records", press)
+        result = run("reproduce", "mlp", *GERMAN, "--out", tmp_path)
+    assert result.exit_code == 130
+    advice = "the same command, without --fresh, goes on from there"
+    assert result.stderr == f"What was done is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
+    done = len(Records(tmp_path / "records"))
+    assert 0 < done < 12
+    assert run("reproduce", "mlp", *GERMAN, "--out", tmp_path).stderr.startswith(f"{done} of 12 runs are in")
+
+
+def test_a_missing_data_set_is_told_before_anything_is_trained(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(spec: object) -> bytes:
+        raise DownloadError("no network")
+
+    monkeypatch.setenv("FAIRPASS_DATA", str(tmp_path / "empty"))
+    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    monkeypatch.setattr(download, "_download_once", unreachable)
+    result = run("reproduce", "mlp", "--quick", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "bail.csv could not be downloaded in 1 attempts (no network)" in result.stderr
+    assert result.stderr.endswith("; or go without bail: --datasets german,credit\n")
+    assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("mane",), "'ITEM' must be one of stats, main, .* or all \\(got 'mane'\\)"),
+        (("main", "--datasets", "german,adult"), "'--datasets' must be among german, credit, bail \\(got 'adult'\\)"),
+    ],
+)
+def test_a_wrong_name_is_told(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    result = run("reproduce", *arguments)
+    assert result.exit_code == 1
+    assert re.search(message, result.stderr)
+
+
+def test_a_damaged_record_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "german-gcn-0.json").write_text("{")
+    result = run("reproduce", "stats", *GERMAN, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "german-gcn-0.json' must hold a record of a run" in result.stderr
+
+
+def test_a_failed_run_is_told(run: Run, tmp_path: Path) -> None:
+    run("reproduce", "stats", *GERMAN, "--out", tmp_path)
+    (path,) = (tmp_path / "records").iterdir()
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "error": "it broke"}))
+    result = run("reproduce", "stats", *GERMAN, "--out", tmp_path)
+    assert result.exit_code == 0
+    assert "Warning: 1 of 1 runs ended with an error, such as: it broke" in result.stderr

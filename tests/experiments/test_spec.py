@@ -1,0 +1,48 @@
+"""A run's key says everything its result depends on, and nothing else."""
+
+from typing import Any
+
+import pytest
+
+from fairpass.experiments import Cell, Configuration, Spec
+
+
+def spec(**changes: Any) -> Spec:
+    return Spec("german", Configuration("gmmd", {"alpha": 0.3}).but(**changes))
+
+
+def test_defaults_are_part_of_the_identity() -> None:
+    assert spec().identity["parameters"]["backbone"] == "gcn"
+    assert spec().identity["training"]["seed"] == 0
+    assert spec().key == spec(backbone="gcn").key
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        spec(alpha=0.4),
+        Spec("german", spec().configuration, seed=1),
+        Spec("bail", spec().configuration),
+        Spec("german", spec().configuration, measures=("curves",)),
+        Spec("german", spec().configuration.but(scale="none")),
+        Spec("german", spec().configuration.but(training={"epochs": 3})),
+        Spec("german", Configuration("gmmd-s", {"alpha": 0.3})),
+    ],
+)
+def test_any_change_has_a_key_of_its_own(other: Spec) -> None:
+    assert other.key != spec().key
+
+
+def test_but_keeps_the_original() -> None:
+    original = Configuration("gmmd", {"alpha": 0.3}, {"epochs": 5})
+    changed = original.but(alpha=1.0, training={"learning_rate": 0.1}, scale="none")
+    assert (original.parameters, original.training, original.scale) == ({"alpha": 0.3}, {"epochs": 5}, "minmax")
+    assert changed.parameters == {"alpha": 1.0}
+    assert changed.training == {"epochs": 5, "learning_rate": 0.1}
+    assert changed.scale == "none"
+
+
+def test_a_cell_has_every_candidate_with_every_seed() -> None:
+    cell = Cell("german", "GCN", (Configuration("gcn"), Configuration("gin")), seeds=(0, 1, 2))
+    runs = [(run.configuration.method, run.seed) for run in cell.specs()]
+    assert runs == [("gcn", 0), ("gcn", 1), ("gcn", 2), ("gin", 0), ("gin", 1), ("gin", 2)]

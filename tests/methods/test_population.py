@@ -4,13 +4,13 @@ import copy
 
 import pytest
 import torch
+from tests.methods.ingredients import small_graph
 from torch_geometric.data import Data
 
 from fairpass.errors import FairpassError
 from fairpass.methods import FMP, GCN, GIN, GMMD, GMMDS, MMD, NodeClassifier
 from fairpass.methods.population import fit_all
 from fairpass.training import DivergedError, EpochRecord, Training
-from tests.methods.ingredients import small_graph
 
 EPOCHS = 12
 
@@ -63,7 +63,21 @@ def pairs(make: str) -> list[NodeClassifier]:
 
 @pytest.mark.parametrize(
     "name",
-    "gmmd gmmd-paper-step gmmd-gin gmmd-dropout gmmd-s gcn gin mmd fmp fmp-l1 threshold patience last".split(),
+    [
+        "gmmd",
+        "gmmd-paper-step",
+        "gmmd-gin",
+        "gmmd-dropout",
+        "gmmd-s",
+        "gcn",
+        "gin",
+        "mmd",
+        "fmp",
+        "fmp-l1",
+        "threshold",
+        "patience",
+        "last",
+    ],
 )
 def test_population_is_the_single_loop(name: str, graph: Data) -> None:
     together, alone = pairs(name), pairs(name)

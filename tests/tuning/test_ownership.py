@@ -110,7 +110,11 @@ def study_with_trial(owner: str | None) -> optuna.Study:
     return study
 
 
-@pytest.mark.parametrize("owner", [None, "elsewhere 1 aaaa", f"{socket.gethostname()} {os.getpid()} aaaa"])
+@pytest.mark.parametrize(
+    "owner",
+    [None, "elsewhere 1 aaaa", f"{socket.gethostname()} {os.getpid()} aaaa"],
+    ids=["nobody", "elsewhere", "here"],
+)
 def test_unheard_of_searches_are_given_up_after_a_while(owner: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_with_trial(owner)
     assert [trial.number for trial in running(study)] == [0]

@@ -41,7 +41,7 @@ def split_step(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency
 
 def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor) -> float:
     assert layer.lambda_f is not None
-    return float(layer.objective(F, x_in, graph, sens, layer.alpha, layer.lambda_f))
+    return float(layer.objective(F, x_in, graph, sens, float(layer.alpha), float(layer.lambda_f)))
 
 
 @every_variant

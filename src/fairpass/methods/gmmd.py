@@ -125,7 +125,12 @@ class GMMD(NodeClassifier):
 
 
 class GMMDS(GMMD):
-    """GMMD-S, the simplified message passing: it only raises the similarity between groups; else as GMMD."""
+    """GMMD-S, the simplified message passing: it only raises the similarity between groups; else as GMMD.
+
+    Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together: on Bail (five seeds,
+    threshold chosen on validation) a weight of 1 gave AUC 91.2, one of 100 gave 74.3. On small, badly separated graphs
+    such as German the default does well.
+    """
 
     name: ClassVar[str] = "gmmd-s"
     summary: ClassVar[str] = "the simplified message passing: raises the similarity between groups"

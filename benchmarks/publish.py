@@ -18,8 +18,7 @@ TABLES = {
     "growth": ("epochs", 2),
     "population": ("population", 0),
     "steps-german": ("quality", 0),
-    "seeds-bail": ("quality", 1),
-    "steps-bail": ("quality", 2),
+    "steps-bail": ("quality", 1),
 }
 
 

@@ -95,8 +95,16 @@ def paper(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configur
 # search over some hundred configurations, of which validation preferred small steps and a strong weight decay.
 _RECOMMENDED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "german": tuple(
-        {"lambda_s": lambda_s, "alpha": alpha, "training": {"epochs": 300, "learning_rate": 3e-3}}
-        for lambda_s, alpha in ((1.0, 0.3), (0.5, 0.3), (1.0, 3.0), (0.5, 3.0))
+        {**changes, "training": {"epochs": 300, "learning_rate": 3e-3}}
+        for changes in (
+            {"lambda_s": 1.0, "alpha": 0.3},
+            {"lambda_s": 0.5, "alpha": 0.3},
+            {"lambda_s": 1.0, "alpha": 3.0},
+            {"lambda_s": 0.5, "alpha": 3.0},
+            # A linear map of the features, as the other methods' single convolution is.
+            {"num_layers": 1, "lambda_s": 1.0, "alpha": 0.3},
+            {"num_layers": 1, "lambda_s": 1.0, "alpha": 3.0},
+        )
     ),
     "credit": ({"fair_steps": 4, "training": {"epochs": 100}}, {"fair_steps": 12, "training": {"epochs": 100}}),
     "bail": ({"training": {"epochs": 150}},),

@@ -35,8 +35,8 @@ Floats = NDArray[np.float64]
 MAX_DIMENSION = 3
 # Numbers in a chunk's largest temporary, 2 MB in float32: few enough for the cache, enough for few chunks.
 CHUNK_NUMBERS = 1 << 19
-# Fewer waves than this are faster computed one by one than from each other, which takes more calls.
-FEW_WAVES = 1 << 15
+# So few waves are faster computed one by one than from each other, which takes more calls.
+FEW_WAVES = 16
 # Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it made anew.
 KEEP_NUMBERS = 1 << 24
 
@@ -223,7 +223,7 @@ def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
     kappa = box.sizes[dimension] // 2
     out = box.axes.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
     out[:, :1] = 1.0
-    are_few = out.numel() < FEW_WAVES
+    are_few = kappa <= FEW_WAVES
     # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
     turns = x[:, None] * (box.frequencies if are_few else box.anchors)[dimension]
     angle = turns.sub_(turns.round()).to(box.axes).mul_(2 * math.pi)

@@ -8,6 +8,7 @@ from tests.experiments import made_up
 
 from fairpass.experiments import ITEMS, Records, cells_of
 from fairpass.experiments.findings import Findings
+from fairpass.experiments.items import QUICK_EPOCHS
 from fairpass.experiments.results import write_item, write_results_page
 from fairpass.experiments.titles import ITEM_TITLES
 
@@ -41,7 +42,7 @@ def test_the_page_has_every_item_with_its_command(page: Path) -> None:
         ITEM_TITLES.values()
     )
     assert re.findall(r"^fairpass reproduce (\w+)$", text, re.MULTILINE) == list(ITEMS)
-    assert "German: 2 seeds, 30 epochs." in text
+    assert f"German: 2 seeds, {QUICK_EPOCHS} epochs." in text
     assert "of its cells were not run." in text
     assert "Not measured" not in text.partition("## The theorems")[2].partition("## Width")[0]
 

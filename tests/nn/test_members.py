@@ -1,6 +1,7 @@
 """Modules with a leading axis of members compute what each member would alone."""
 
 import copy
+from typing import Literal
 
 import pytest
 import torch
@@ -35,9 +36,9 @@ def test_perceptrons(num_layers: int) -> None:
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gin"])
-def test_convolutions(backbone: str) -> None:
-    alone: list[nn.Module] = [GNN(backbone, (4, 6, 2), 0.0) for _ in range(3)]  # type: ignore[arg-type] # a name
-    operator = Adjacency.from_edge_index(edges(), 5, backbone)  # type: ignore[arg-type] # the same name
+def test_convolutions(backbone: Literal["gcn", "gin"]) -> None:
+    alone: list[nn.Module] = [GNN(backbone, (4, 6, 2), 0.0) for _ in range(3)]
+    operator = Adjacency.from_edge_index(edges(), 5, backbone)
     x = torch.randn(5, 4, generator=Generator().manual_seed(0))
     for row, module in zip(stacked(alone)(x, operator), alone, strict=True):
         torch.testing.assert_close(row, module(x, operator))
@@ -71,4 +72,4 @@ def test_without_members_it_is_pytorchs_layer() -> None:
 
 def test_one_number_for_each_problem() -> None:
     assert one_per_problem(0.3) == 0.3
-    assert one_per_problem(torch.tensor([[[1.0]], [[2.0]]])).tolist() == [1.0, 2.0]  # type: ignore[union-attr] # a tensor
+    assert torch.equal(torch.as_tensor(one_per_problem(torch.tensor([[[1.0]], [[2.0]]]))), torch.tensor([1.0, 2.0]))

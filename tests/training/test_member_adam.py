@@ -25,7 +25,11 @@ class Together(nn.Module):
 
 def start() -> tuple[Tensor, Tensor, Tensor]:
     random = torch.Generator().manual_seed(0)
-    return tuple(torch.randn(shape, generator=random, dtype=torch.float64) for shape in ((3, 4, 2), (3, 2), (6, 4)))  # type: ignore[return-value] # three of them
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=random, dtype=torch.float64)
+
+    return draw(3, 4, 2), draw(3, 2), draw(6, 4)
 
 
 def alone(member: int, steps: int) -> Together:

@@ -47,4 +47,4 @@ def test_a_budget_limits_something() -> None:
     with pytest.raises(ValueError, match="'budget' must limit the trials or the time"):
         Budget()
     with pytest.raises(ValueError, match="'budget' must be a number of trials or a time"):
-        Budget.of(2.5)  # type: ignore[arg-type]
+        Budget.of(2.5)  # type: ignore[arg-type] # the mistake under test

@@ -15,7 +15,7 @@ SPACE: Space = {"hidden": Choice(8, 16), "dropout": Choice(0.2), "learning_rate"
 def test_parameters_and_training_settings_go_by_name() -> None:
     made = Configurations.of("gcn", SPACE, {"epochs": 7, "num_layers": 3, "threshold": "f1"})
     model = made.classifier({"hidden": 8, "learning_rate": 0.012345678}, seed=5)
-    assert (model.hidden, model.num_layers, model.dropout) == (8, 3, 0.2)  # type: ignore[attr-defined]
+    assert (model.hidden, model.num_layers, model.dropout) == (8, 3, 0.2)  # type: ignore[attr-defined] # of the GCN it is
     expected = model.default_training().but(epochs=7, threshold="f1", learning_rate=0.01235, seed=5)
     assert model.training == expected
     assert made.epochs == 7

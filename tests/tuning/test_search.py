@@ -39,7 +39,7 @@ def test_every_point_is_the_mean_of_its_seeds(graph: Data) -> None:
     for point in tuned.points:
         models = [point.classifier(seed=seed).fit(graph) for seed in (0, 1)]
         for split, metrics in (("val", point.validation), ("test", point.test)):
-            numbers = [model.evaluate(graph, split).percent() for model in models]  # type: ignore[arg-type]
+            numbers = [model.evaluate(graph, split).percent() for model in models]  # type: ignore[arg-type] # a split
             assert metrics is not None
             for name, value in metrics.items():
                 assert 100 * value == pytest.approx(sum(each[name] for each in numbers) / 2, abs=0.01)

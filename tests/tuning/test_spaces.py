@@ -14,7 +14,7 @@ TUNABLE = [name for name in names() if name != "constant"]
 @pytest.mark.parametrize("method", TUNABLE)
 @pytest.mark.parametrize("kind", ["recommended", "grid"])
 def test_every_method_has_a_space_that_it_takes(method: str, kind: str) -> None:
-    space = space_of(method, kind)  # type: ignore[arg-type]
+    space = space_of(method, kind)  # type: ignore[arg-type] # one of its kinds
     configurations = Configurations.of(method, space, {})  # every end is tried
     assert set(configurations.varied) <= set(space)
     assert method in RECOMMENDED
@@ -49,7 +49,7 @@ def test_paper_grid() -> None:
 def test_unlisted_method_and_unknown_kind() -> None:
     assert set(space_of("somebody's own")) == {"learning_rate", "weight_decay"}
     with pytest.raises(ValueError, match="'kind' must be one of"):
-        space_of("gmmd", "paper")  # type: ignore[arg-type]
+        space_of("gmmd", "paper")  # type: ignore[arg-type] # the mistake under test
 
 
 def test_combinations() -> None:

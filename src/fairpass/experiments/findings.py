@@ -72,10 +72,10 @@ class Findings:
             self._items[item] = [(cell, None if c is None else Finding(cell, c)) for cell, c in chosen]
         return self._items[item]
 
-    def datasets(self, item: str) -> list[str]:
-        """Return the data sets of which there is anything."""
-        found = {cell.dataset for cell, finding in self._item(item) if finding is not None}
-        return [dataset for dataset in self._datasets if dataset in found]
+    def datasets(self, item: str, at_least: int = 1) -> list[str]:
+        """Return the data sets of which there is anything: so many cells (a single point is no curve)."""
+        found = [cell.dataset for cell, finding in self._item(item) if finding is not None]
+        return [dataset for dataset in self._datasets if found.count(dataset) >= at_least]
 
     def labels(self, item: str, dataset: str) -> list[str]:
         """Return the labels of a data set's cells, each once, whether or not they were run."""

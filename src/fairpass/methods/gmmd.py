@@ -127,8 +127,8 @@ class GMMD(NodeClassifier):
 class GMMDS(GMMD):
     """GMMD-S, the simplified message passing: it only raises the similarity between groups; else as GMMD.
 
-    Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together: on Bail the default is
-    far too much and 1 does well, while German bears it. `fairpass train bail --method gmmd-s --set weight=1` shows it.
+    Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together: on Bail the default
+    is far too much and 1 does well, while German bears it. `fairpass train bail --method gmmd-s --set weight=1` shows it.
     """
 
     name: ClassVar[str] = "gmmd-s"

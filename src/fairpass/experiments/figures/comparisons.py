@@ -58,7 +58,9 @@ def _dots(ax: Axes, findings: Findings, dataset: str, metric: str, labels: list[
 
 def pareto(findings: Findings) -> dict[str, Figure]:
     """Return accuracy against both kinds of bias, with the front of each method."""
-    datasets = findings.datasets("pareto")
+    datasets = findings.datasets("pareto", at_least=2)
+    if not datasets:
+        return {}
     figure, axes = panels(len(datasets), 2, row_height=2.5, sharey="row")
     for row, dataset in zip(axes, datasets, strict=True):
         for ax, bias in zip(row, ("DP", "EO"), strict=True):

@@ -23,7 +23,9 @@ _LOGARITHMIC = ("alpha",)
 
 def hyper(findings: Findings) -> dict[str, Figure]:
     """Return heat maps of accuracy and ΔDP over the weights of smoothness and of fairness."""
-    datasets = findings.datasets("hyper")
+    datasets = findings.datasets("hyper", at_least=2)
+    if not datasets:
+        return {}
     figure, axes = panels(len(datasets), 2, row_height=2.45)
     for row, dataset in zip(axes, datasets, strict=True):
         for ax, metric in zip(row, ("ACC", "DP"), strict=True):
@@ -60,7 +62,9 @@ def _heat_map(ax: Axes, findings: Findings, dataset: str, metric: str) -> None:
 
 def along(item: str, parameter: str, findings: Findings) -> dict[str, Figure]:
     """Return the five metrics against a parameter, for both methods, with a band of one standard deviation."""
-    datasets = findings.datasets(item)
+    datasets = findings.datasets(item, at_least=2)
+    if not datasets:
+        return {}
     labels = list(dict.fromkeys(label for d in datasets for label in findings.labels(item, d)))
     figure, axes = panels(len(datasets), len(METRICS), row_height=1.6, sharex=True)
     for row, dataset in zip(axes, datasets, strict=True):

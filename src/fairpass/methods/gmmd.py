@@ -128,7 +128,7 @@ class GMMDS(GMMD):
     """GMMD-S, the simplified message passing: it only raises the similarity between groups; else as GMMD.
 
     Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together: on Bail the default
-    is far too much and 1 does well, while German bears it. `fairpass train bail --method gmmd-s --set weight=1` shows it.
+    is far too much and 1 does well, while German bears it: `fairpass train bail --method gmmd-s --set weight=1`.
     """
 
     name: ClassVar[str] = "gmmd-s"

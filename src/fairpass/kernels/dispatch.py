@@ -48,8 +48,10 @@ def choose(
         return Plan("dense" if backend == "dense" else "tiled")
     if backend == "auto" and (batch * n * m <= FEW_PAIRS or dimension > MAX_DIMENSION):
         return Plan("tiled")
-    points = t.mT.double().contiguous()
-    others = points if t is s else s.mT.double().contiguous()
+    points = _nodes_last(t)
+    origin = points.mean(-1, keepdim=True)
+    others = points if t is s else _nodes_last(s).sub_(origin)
+    points.sub_(origin)
     box = fit_box((points,) if t is s else (points, others), alpha, eps)
     if backend == "split":
         return Plan("split", cuts=_cut_all(box, points, others, q, eps))
@@ -69,9 +71,14 @@ def choose(
     return Plan("spectral", (targets, targets if t is s else Expansion(box, others, keep=may_split)))
 
 
+def _nodes_last(points: Tensor) -> Tensor:
+    """Return a copy `(B, d, n)` of the points in float64."""
+    return torch.empty_like(points.mT, dtype=torch.float64, memory_format=torch.contiguous_format).copy_(points.mT)
+
+
 def _cut_all(box: Box, points: Tensor, others: Tensor, q: int, eps: float) -> list[Cut]:
     """Cut each problem of the batch, in the axes of the box, where a diagonal strip is a straight one."""
-    axes = box.axes.mT.double()
-    targets, sources = axes @ (points - box.centre), axes @ (others - box.centre)
+    axes = torch.from_numpy(box.axes).to(points)
+    targets, sources = axes @ points, axes @ others
     reaches = reach(box.alpha, eps, points.shape[1]).tolist()
     return [cut(mine, theirs, q, r, eps) for mine, theirs, r in zip(targets, sources, reaches, strict=True)]

@@ -8,22 +8,24 @@ Beyond its reach `R = sqrt(ln(1/eps)/alpha)` the one-dimensional Gaussian is bel
     c_k = \frac{\sqrt{\pi/\alpha}}{L} e^{-(\pi k/L)^2/\alpha}, \qquad
     \kappa = \Big\lceil \frac{\alpha L R}{\pi} \Big\rceil .
 
-With the real features `phi(x) = sqrt(c) [1, cos, sin]` a dimension's kernel is `phi(t) . phi(s)`, and a sum
-over all sources falls into three steps, kept apart because only the small moment tensor crosses nodes (the roots
-`sqrt(c)` multiply that tensor, not the features):
+With the waves `phi(x) = [1, cos, sin]` a dimension's kernel is `phi(t) . c phi(s)`, and a sum over all sources
+falls into three steps, kept apart because only the small moment tensor crosses nodes:
 
 1. `moments(sources, strengths)`: `T = sum_j phi(s_j) w_j`, just `q m^d` numbers whatever N is;
 2. moments of several chunks (or processes) are combined by adding them;
-3. `evaluate(targets, T)`: `phi(t_i) . T`.
+3. `evaluate(targets, T)`: `phi(t_i) . c T`.
 
-The derivative of a feature is another feature of the same dimension (`phi' = phi D`), so that the gradient of
-a sum is the evaluation of other, equally small moments: `grad phi . T = phi . (D T)`.
+The derivative of a wave is another wave of the same frequency, so that the gradient of a sum is the evaluation of
+other, equally small moments, in which cosines and sines have changed places.
+
+On a graph of a thousand nodes nearly all of the time would go into the calls themselves. So all dimensions' angles
+come from one product, and what belongs to a box alone is a few numbers in numpy, whose calls are the quicker ones.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import torch
@@ -35,93 +37,119 @@ Floats = NDArray[np.float64]
 MAX_DIMENSION = 3
 # Numbers in a chunk's largest temporary, 2 MB in float32: few enough for the cache, enough for few chunks.
 CHUNK_NUMBERS = 1 << 19
-# So few waves are faster computed one by one than from each other, which takes more calls.
-FEW_WAVES = 16
+# Waves are computed one by one if they are so few, at so few points; else from each other, in more calls.
+FEW_WAVES, FEW_POINTS = 16, 1 << 13
 # Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it made anew.
 KEEP_NUMBERS = 1 << 24
+# Points that suffice to see along which axes they lie.
+_SAMPLE = 4096
 
 
 @dataclass(frozen=True)
 class Box:
     """The periodic box of one problem (or one batch of problems) and its modes.
 
-    What belongs to the box alone are a few numbers, kept in numpy: for so few its calls are the quicker ones.
+    Moments are laid out `(B, q, m_d, m_1 ... m_{d-1})`: the last dimension is apart from the others, which are
+    multiplied out.
 
     Attributes:
-        centre: the middle of the box, `(B, d, 1)`, float64.
-        axes: orthonormal axes in which the points' box is small, `(B, d, d)`.
-        side: period in each dimension, `(B, d)`.
-        sizes: number of real features in each dimension, `2 kappa + 1`.
+        axes: orthonormal axes in which the points' box is small, as rows, `(B, d, d)`.
+        side: period along each axis, `(B, d)`.
+        sizes: number of real features along each axis, `2 kappa + 1`.
         alpha: kernel parameter, `(B,)`.
+        like: any tensor of the features' type and device.
     """
 
-    centre: Tensor
-    axes: Tensor
+    axes: Floats
     side: Floats
     sizes: tuple[int, ...]
     alpha: Floats
+    like: Tensor
+
+    def turns(self, multiples: tuple[NDArray[np.int64], ...]) -> Tensor:
+        """Return what maps a point to the turns of some multiples of each axis' first wave, `(B, rows, d)`, float64."""
+        rows = [(k / self.side[:, i, None])[..., None] * self.axes[:, None, i] for i, k in enumerate(multiples)]
+        return torch.from_numpy(np.concatenate(rows, 1)).to(self.like.device)
 
     @cached_property
-    def derivatives(self) -> list[Tensor]:
-        """Return for each dimension the matrix `D`, `(B, m, m)`, with `phi' = phi D`.
+    def spectrum(self) -> Tensor:
+        """Return `c` of every mode, `(B, 1, m_d, m_1 ... m_{d-1})`."""
+        frequencies, axis, _ = _modes(self.sizes)
+        side, alpha = self.side[:, axis], self.alpha[:, None]
+        weights = np.exp(-((math.pi * frequencies / side) ** 2) / alpha) / (np.sqrt(alpha / math.pi) * side)
+        weights[:, frequencies > 0] *= 2  # each cosine stands for two exponentials
+        *others, last = np.split(weights, np.cumsum(self.sizes)[:-1], 1)
+        left = others[0] if others else np.ones((len(weights), 1))
+        if len(others) == 2:
+            left = (left[:, :, None] * others[1][:, None]).reshape(len(left), -1)
+        return torch.from_numpy(last[:, None, :, None] * left[:, None, None]).to(self.like)
 
-        A cosine's derivative is minus a sine, a sine's a cosine: `D` makes the halves of `T` change places.
+    @cached_property
+    def _slopes(self) -> list[Tensor]:
+        """Return for each axis what its derivative multiplies the swapped moments with, `(B, d, 1, m_d, m_left)`.
+
+        One of the last two is 1. The direction of the axis is part of it, so that gradients are in the points' own
+        coordinates.
         """
-        matrices = []
-        for i, size in enumerate(self.sizes):
-            kappa = size // 2
-            k = np.arange(1, kappa + 1)
-            omega = (2 * math.pi / self.side[:, i, None]) * k
-            matrix = np.zeros((len(self.side), size, size))
-            matrix[:, k, k + kappa] = omega
-            matrix[:, k + kappa, k] = -omega
-            matrices.append(torch.from_numpy(matrix).to(self.axes))
-        return matrices
-
-    @cached_property
-    def frequencies(self) -> list[Tensor]:
-        """Return for each dimension `k/L`, k = 1 ... kappa, `(B, kappa, 1)`, in float64."""
-        return [
-            torch.from_numpy((np.arange(1, size // 2 + 1) / self.side[:, i, None])[..., None]).to(self.axes.device)
-            for i, size in enumerate(self.sizes)
-        ]
-
-    @cached_property
-    def anchors(self) -> list[Tensor]:
-        """Return for each dimension `p/L`, p = 1, 2, 4, ..., `(B, count, 1)`, in float64."""
-        return [
-            frequency[:, [(1 << i) - 1 for i in range(frequency.shape[1].bit_length())]]
-            for frequency in self.frequencies
-        ]
-
-    @cached_property
-    def amplitudes(self) -> Tensor:
-        """Return `sqrt(c)` of every mode, `(B, m_1 ... m_{d-1}, 1, m_d)`, as moments are laid out."""
-        left: Floats = np.ones((len(self.side), 1))
-        for i, size in enumerate(self.sizes):
-            k = np.arange(size)
-            k[size // 2 + 1 :] -= size // 2  # cosines, then sines of the same frequencies
-            side, alpha = self.side[:, i, None], self.alpha[:, None]
-            root = np.exp(-((math.pi * k / side) ** 2) / (2 * alpha)) / np.sqrt(np.sqrt(alpha / math.pi) * side)
-            root[:, 1:] *= math.sqrt(2)  # each cosine stands for two exponentials
-            if i < len(self.sizes) - 1:
-                left = (left[:, :, None] * root[:, None]).reshape(len(left), -1)
-        return torch.from_numpy(left[:, :, None, None] * root[:, None, None]).to(self.axes)
-
-    def differentiate(self, moments: Tensor, dimension: int) -> Tensor:
-        """Return `D T`, whose evaluation is the derivative of `phi . T` along one axis of the box."""
-        matrix = self.derivatives[dimension]
-        last = len(self.sizes) - 1
-        if dimension == last:
-            return moments @ matrix.mT[:, None]
-        if last == 1:
-            return torch.unflatten(matrix @ moments.flatten(2), 2, moments.shape[2:])
-        grid = torch.unflatten(moments, 1, self.sizes[:-1]).movedim(1 + dimension, -1)
-        return (grid @ matrix.mT[:, None, None]).movedim(-1, 1 + dimension).flatten(1, last)
+        frequencies, axis, signs = _modes(self.sizes)
+        omega = signs * frequencies * (2 * math.pi / self.side[:, axis])
+        along = np.split(omega, np.cumsum(self.sizes)[:-1], 1)
+        factors = []
+        for k, values in enumerate(along):
+            shaped = values[:, :, None] if k == len(along) - 1 else values[:, None]
+            if len(along) == 3 and k < 2:
+                other = self.sizes[1 - k]
+                shaped = np.repeat(shaped, other, 2) if k == 0 else np.tile(shaped, other)
+            factors.append(self.axes[:, k, :, None, None, None] * shaped[:, None, None])
+        return [torch.from_numpy(factor).to(self.like) for factor in factors]
 
     def gradient(self, moments: Tensor) -> Tensor:
-        """Return the moments of all first derivatives, dimension by dimension: `d q` columns."""
-        return torch.cat([self.differentiate(moments, k) for k in range(len(self.sizes))], 2)
+        """Return the moments of all first derivatives, `(B, d, ...)` for moments `(B, ..., m_d, m_left)`.
+
+        A cosine's derivative is minus a sine, a sine's a cosine: the halves change places.
+        """
+        columns = moments.flatten(1, -3)[:, None]
+        total = None
+        for factor, (axis, order) in zip(self._slopes, _swaps(self.sizes, moments.device), strict=True):
+            swapped = columns.index_select(axis, order)
+            total = factor * swapped if total is None else total.addcmul_(factor, swapped)
+        assert total is not None
+        return total.reshape(len(moments), len(self.sizes), *moments.shape[1:])
+
+    def divergence(self, moments: Tensor) -> Tensor:
+        """Return the moments `(B, q, m_d, m_left)` of the divergence of a field with moments `(B, d, q, ...)`."""
+        total = None
+        for factor, (axis, order) in zip(self._slopes, _swaps(self.sizes, moments.device), strict=True):
+            swapped = moments.index_select(axis, order)
+            total = factor * swapped if total is None else total.addcmul_(factor, swapped)
+        assert total is not None
+        return total.sum(1)
+
+
+@cache
+def _modes(sizes: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return of every feature of all axes its frequency, its axis and the sign of its derivative's place."""
+    frequencies, axes, signs = [], [], []
+    for axis, size in enumerate(sizes):
+        k = np.arange(1, size // 2 + 1)
+        frequencies.append(np.concatenate([[0], k, k]))
+        signs.append(np.concatenate([[0], np.ones_like(k), -np.ones_like(k)]))
+        axes.append(np.full(size, axis))
+    return np.concatenate(frequencies), np.concatenate(axes), np.concatenate(signs)
+
+
+@cache
+def _swaps(sizes: tuple[int, ...], device: torch.device) -> list[tuple[int, Tensor]]:
+    """Return for each axis where it is in `(B, d, q, m_d, m_left)`, and the order in which cosines and sines swap."""
+    orders = []
+    for size in sizes:
+        kappa = size // 2
+        orders.append(torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, size).roll(kappa)]))
+    *left, right = orders
+    if len(left) == 2:
+        grid = torch.arange(sizes[0] * sizes[1]).view(sizes[:2])
+        left = [grid[left[0]].flatten(), grid[:, left[1]].flatten()]
+    return [*((4, order.to(device)) for order in left), (3, right.to(device))]
 
 
 def reach(alpha: Floats, eps: float, dimension: int) -> Floats:
@@ -143,95 +171,91 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`.
 
     Here and below points are `(B, d, n)` in float64: with the nodes last, every element-wise operation runs
-    along them, and points far from the origin, or in a wide box, lose no digits that their differences have.
+    along them, and points in a wide box lose no digits that their differences have.
     """
-    dimension = points[0].shape[1]
+    batch, dimension = points[0].shape[:2]
     widths = alpha.double().cpu().numpy()
     margin = reach(widths, eps, dimension)[:, None]
-    low, high = _extent(points)
-    centre, side = (low + high) / 2, (high - low).cpu().numpy() + margin
-    reaches = (side / margin).max(0)
-    axes = None
-    if dimension > 1:
-        # Distances do not depend on the axes, the number of modes does: along their principal axes the two
-        # nearly opposite logits of a binary classifier are a thin strip.
-        principal = _principal_axes(points[0])
-        low, high = _extent(tuple(principal.mT @ (p - centre[..., None]) for p in points))
-        turned = (high - low).cpu().numpy() + margin
-        if (turned / margin).max(0).prod() < reaches.prod():
-            centre = centre + (principal @ ((low + high) / 2)[..., None])[..., 0]
-            axes, side, reaches = principal, turned, (turned / margin).max(0)
-    if axes is None:
-        axes = torch.eye(dimension, device=alpha.device).expand(len(alpha), -1, -1)
-    return Box(
-        centre=centre[..., None],
-        axes=axes.to(alpha.dtype),
-        side=side,
-        sizes=tuple(feature_count(n, eps, dimension) for n in reaches.tolist()),
-        alpha=widths,
-    )
+    own = np.repeat(np.eye(dimension)[None], batch, 0)
+    if dimension == 1:
+        side = _extent(points) + margin
+        return Box(own, side, _sizes(side / margin, eps), widths, alpha)
+    # Distances do not depend on the axes, the number of modes does: along their principal axes the two
+    # nearly opposite logits of a binary classifier are a thin strip.
+    both = np.concatenate([own, _principal_axes(points[0])], 1)
+    candidates = torch.from_numpy(both).to(points[0].device)
+    sides = _extent(tuple(candidates @ p for p in points)) + margin
+    straight, turned = (_sizes(sides[:, part] / margin, eps) for part in np.split(np.arange(2 * dimension), 2))
+    if math.prod(turned) < math.prod(straight):
+        return Box(both[:, dimension:], sides[:, dimension:], turned, widths, alpha)
+    return Box(own, sides[:, :dimension], straight, widths, alpha)
 
 
-def _principal_axes(points: Tensor) -> Tensor:
-    sample = points[..., :: max(1, points.shape[-1] // 4096)]
+def _sizes(reaches: Floats, eps: float) -> tuple[int, ...]:
+    return tuple(feature_count(n, eps, reaches.shape[1]) for n in reaches.max(0).tolist())
+
+
+def _principal_axes(points: Tensor) -> Floats:
+    """Return the principal axes of each problem's points as rows.
+
+    Widest first: the last axis' features are the ones repeated for every column.
+    """
+    sample = points[..., :: max(1, points.shape[-1] // _SAMPLE)]
     centred = sample - sample.mean(-1, keepdim=True)
-    # Widest first: the last dimension's features are the ones repeated for every column.
-    axes: Tensor = torch.linalg.eigh(centred @ centred.mT).eigenvectors
-    return axes.flip(-1)
+    axes: Floats = np.linalg.eigh((centred @ centred.mT).cpu().numpy()).eigenvectors
+    return axes.swapaxes(1, 2)[:, ::-1]
 
 
-def _extent(points: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-    low, high = torch.aminmax(points[0], dim=-1)
+def _extent(points: tuple[Tensor, ...]) -> Floats:
+    """Return how far the points are spread along each axis, `(B, rows)`."""
+    # Not `aminmax`, which takes eight times as long.
+    low, high = points[0].amin(-1), points[0].amax(-1)
     for others in points[1:]:
-        bounds = torch.aminmax(others, dim=-1)
-        low, high = torch.minimum(low, bounds.min), torch.maximum(high, bounds.max)
-    return low, high
+        low, high = torch.minimum(low, others.amin(-1)), torch.maximum(high, others.amax(-1))
+    extent: Floats = (high - low).cpu().numpy()
+    return extent
 
 
 class Features:
-    """The waves at some points: of all dimensions but the last, multiplied out, and of the last.
+    """The waves at some points: of all axes but the last, multiplied out, and of the last.
 
     `left` is `(B, m_1 ... m_{d-1}, n)` (absent in one dimension), `right` is `(B, m_d, n)`; sums over points
     are then plain matrix products.
     """
 
-    def __init__(self, box: Box, local: Tensor) -> None:
-        *others, self.right = (_waves(box, local[:, k], k) for k in range(local.shape[1]))
+    def __init__(self, sizes: tuple[int, ...], angles: list[Tensor]) -> None:
+        *others, self.right = (_waves(size // 2, angle) for size, angle in zip(sizes, angles, strict=True))
         self.left = others[0] if others else None
         if len(others) == 2:
             self.left = (others[0][:, :, None] * others[1][:, None]).flatten(1, 2)
 
     def moments(self, strengths: Tensor) -> Tensor:
-        """Return `sum_j phi_j w_j`, `(B, m_left, q m_right)`, for strengths `(B, q, n)`."""
+        """Return `sum_j phi_j w_j`, `(B, q m_d, m_left)`, for strengths `(B, q, n)`."""
         weighted = (strengths[:, :, None] * self.right[:, None]).flatten(1, 2)
-        return weighted.sum(-1)[:, None] if self.left is None else self.left @ weighted.mT
+        return weighted.sum(-1, keepdim=True) if self.left is None else torch.bmm(weighted, self.left.mT)
 
     def evaluate(self, moments: Tensor) -> Tensor:
-        """Return `phi_i . T`, `(B, q, n)`."""
+        """Return `phi_i . T`, `(B, q, n)`, for moments `(B, q, m_d, m_left)`."""
         if self.left is None:
-            return moments[:, 0] @ self.right
-        contracted = moments.flatten(2).mT @ self.left
-        return torch.unflatten(contracted, 1, moments.shape[2:]).mul_(self.right[:, None]).sum(2)
+            return torch.bmm(moments[..., 0], self.right)
+        contracted = torch.bmm(moments.flatten(1, 2), self.left)
+        return contracted.view(*moments.shape[:3], -1).mul_(self.right[:, None]).sum(2)
 
 
-def _waves(box: Box, x: Tensor, dimension: int) -> Tensor:
-    """Return `[1, cos, sin]` of one coordinate's multiples, `(B, 2 kappa + 1, n)`.
+def _waves(kappa: int, angles: Tensor) -> Tensor:
+    """Return `[1, cos, sin]` of the first `kappa` multiples of an angle, `(B, 2 kappa + 1, n)`.
 
-    Of many, only the powers of two are computed as such; the waves between follow from `e^{i(p+j)x} = e^{ipx} e^{ijx}`,
-    each from one anchor and a lower wave, so that rounding errors add up over the few doublings and not over all waves.
+    Given are all the multiples, or the powers of two among them. The waves between then follow from
+    `e^{i(p+j)x} = e^{ipx} e^{ijx}`, each from one power and a lower wave, so that rounding errors add up over the few
+    doublings and not over all waves.
     """
-    kappa = box.sizes[dimension] // 2
-    out = box.axes.new_empty((len(x), 2 * kappa + 1, x.shape[-1]))
-    out[:, :1] = 1.0
-    are_few = kappa <= FEW_WAVES
-    # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
-    turns = x[:, None] * (box.frequencies if are_few else box.anchors)[dimension]
-    angle = turns.sub_(turns.round()).to(box.axes).mul_(2 * math.pi)
-    if are_few:
-        torch.cos(angle, out=out[:, 1 : kappa + 1])
-        torch.sin(angle, out=out[:, kappa + 1 :])
+    out = angles.new_empty((len(angles), 2 * kappa + 1, angles.shape[-1]))
+    out[:, 0].fill_(1.0)
+    if angles.shape[1] == kappa:
+        torch.cos(angles, out=out[:, 1 : kappa + 1])
+        torch.sin(angles, out=out[:, kappa + 1 :])
         return out
-    cosines, sines = angle.cos(), angle.sin()
+    cosines, sines = angles.cos(), angles.sin()
     for i in range(cosines.shape[1]):
         p, c, s = 1 << i, cosines[:, i : i + 1], sines[:, i : i + 1]
         out[:, p : p + 1], out[:, kappa + p : kappa + p + 1] = c, s
@@ -247,96 +271,120 @@ class Expansion:
     """Some points and their features in a box, chunk by chunk; if few, they are kept for the next pass."""
 
     def __init__(self, box: Box, points: Tensor, *, keep: bool = True) -> None:
-        self.box = box
-        self.local = box.axes.mT.double() @ (points - box.centre)
-        numbers = self.local.shape[0] * self.local.shape[2] * (math.prod(box.sizes[:-1]) + box.sizes[-1])
+        self.box, self._points = box, points
+        batch, _, count = points.shape
+        multiples = tuple(_multiples(size // 2, batch * count) for size in box.sizes)
+        self._rows = [len(k) for k in multiples]
+        self._turns = box.turns(multiples)
+        numbers = batch * count * (math.prod(box.sizes[:-1]) + box.sizes[-1])
         self._kept: list[Features] | None = [] if keep and numbers <= KEEP_NUMBERS else None
-        self._step = max(256, CHUNK_NUMBERS // (len(points) * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1])))
+        self._step = max(256, CHUNK_NUMBERS // (batch * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1])))
 
     def _chunks(self) -> Iterator[tuple[slice, Features]]:
-        for i, start in enumerate(range(0, self.local.shape[2], self._step)):
+        for i, start in enumerate(range(0, self._points.shape[2], self._step)):
             rows = slice(start, start + self._step)
             if self._kept is None:
-                yield rows, Features(self.box, self.local[:, :, rows])
+                yield rows, self._features(rows)
                 continue
             if len(self._kept) == i:
-                self._kept.append(Features(self.box, self.local[:, :, rows]))
+                self._kept.append(self._features(rows))
             yield rows, self._kept[i]
 
+    def _features(self, rows: slice) -> Features:
+        # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
+        turns = torch.bmm(self._turns, self._points[:, :, rows]).frac_()
+        angles = turns.to(self.box.like.dtype).mul_(2 * math.pi)
+        return Features(self.box.sizes, list(angles.split(self._rows, 1)))
+
     def moments(self, strengths: Tensor) -> Tensor:
-        """Return `T = sum_j phi(s_j) w_j`, `(B, m_left, q, m_right)`; the moments of disjoint sets add up."""
-        columns = strengths.mT.contiguous()
+        """Return `T = sum_j phi(s_j) w_j` of strengths `(B, q, n)`; the moments of disjoint sets add up."""
         sizes = self.box.sizes
-        total = strengths.new_zeros((len(strengths), math.prod(sizes[:-1]), columns.shape[1] * sizes[-1]))
+        shape = len(strengths), strengths.shape[1], sizes[-1], math.prod(sizes[:-1])
+        total = None
         for rows, features in self._chunks():
-            total += features.moments(columns[:, :, rows])
-        return torch.unflatten(total, 2, (columns.shape[1], sizes[-1])) * self.box.amplitudes
+            part = features.moments(strengths[:, :, rows])
+            total = part if total is None else total.add_(part)
+        return strengths.new_zeros(shape) if total is None else total.view(shape)
 
     def evaluate(self, moments: Tensor) -> Tensor:
-        """Return `phi(t_i) . T` for every point, `(B, n, q)`."""
-        weighted = moments * self.box.amplitudes
+        """Return `phi(t_i) . c T` for every point, `(B, q, n)`."""
+        weighted = moments * self.box.spectrum
         parts = [features.evaluate(weighted) for _, features in self._chunks()]
-        return torch.cat(parts, 2).mT if parts else moments.new_empty((len(moments), 0, moments.shape[2]))
+        if len(parts) == 1:
+            return parts[0]
+        return torch.cat(parts, 2) if parts else moments.new_empty((*moments.shape[:2], 0))
+
+    def gram(self, moments: Tensor) -> Tensor:
+        """Return the inner products of the moments' columns, `(B, q, q)`: the quadratic forms of their strengths."""
+        return torch.bmm((moments * self.box.spectrum).flatten(2), moments.flatten(2).mT)
+
+
+def _multiples(kappa: int, points: int) -> NDArray[np.int64]:
+    """Return which multiples of the first wave are computed as such: all of few, else the powers of two."""
+    if kappa <= 3 or (kappa <= FEW_WAVES and points <= FEW_POINTS):
+        return np.arange(1, kappa + 1)
+    return 1 << np.arange(kappa.bit_length())
 
 
 def spectral_sum(targets: Expansion, sources: Expansion, strengths: Tensor) -> Tensor:
     """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j`, to `eps sum_j |w_j|` and rounding."""
-    return targets.evaluate(sources.moments(strengths))
+    return targets.evaluate(sources.moments(strengths.mT)).mT
 
 
 def spectral_vjp(
     targets: Expansion, sources: Expansion, strengths: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of `<grad, spectral_sum(...)>` by targets, sources and strengths."""
-    box, columns = targets.box, grad.shape[-1] * len(targets.box.sizes)
+    box, w, g = targets.box, strengths.mT, grad.mT
+    q = w.shape[1]
 
-    def slopes(values: Tensor, weights: Tensor) -> Tensor:
-        # Fold the columns: sum_q weights_q dE_q/dx, then from the box's axes to the points' own.
-        by_axis = torch.unflatten(values, -1, (-1, weights.shape[-1])) @ weights[..., None]
-        return by_axis[..., 0] @ box.axes.mT
+    def fold(values: Tensor, weights: Tensor) -> Tensor:
+        return (values.unflatten(1, (-1, q)) * weights[:, None]).sum(2).mT
 
-    pulled = targets.moments(grad)
-    by_target = targets.evaluate(box.gradient(sources.moments(strengths)))
-    values = sources.evaluate(torch.cat([box.gradient(pulled), pulled], 2))
-    by_source, by_strength = torch.split(values, [columns, grad.shape[-1]], -1)
-    return slopes(by_target, grad), slopes(by_source, strengths), by_strength
+    pulled = targets.moments(g)
+    by_target = targets.evaluate(box.gradient(sources.moments(w)).flatten(1, 2))
+    values = sources.evaluate(torch.cat([box.gradient(pulled).flatten(1, 2), pulled], 1))
+    return fold(by_target, g), fold(values[:, :-q], w), values[:, -q:].mT
 
 
-def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, and the moments of `E`."""
-    box = points.box
-    moments = points.moments(strengths)
-    values = points.evaluate(box.gradient(moments))
-    return torch.unflatten(values, -1, (len(box.sizes), -1)).mT @ box.axes.mT[:, None], moments
+def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, `w' K w`, and `E`'s gradient.
 
-
-def moments_gram(moments: Tensor) -> Tensor:
-    """Return the inner products of the moments' columns, `(B, q, q)`: the quadratic forms of their strengths."""
-    columns = moments.movedim(2, 1).flatten(2)
-    return columns @ columns.mT
+    The last is in moments, `(B, d, q, ...)`, and the start of the next derivative.
+    """
+    moments = points.moments(strengths.mT)
+    first = points.box.gradient(moments)
+    values = points.evaluate(first.flatten(1, 2))
+    return values.unflatten(1, first.shape[1:3]).permute(0, 3, 2, 1), points.gram(moments), first
 
 
 def spectral_slope_vjp(
-    points: Expansion, strengths: Tensor, moments: Tensor, grad: Tensor, *, by_strength: bool
+    points: Expansion, strengths: Tensor, first: Tensor, grad: Tensor, *, by_strength: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Return the gradients of `<grad, spectral_slope(...)>` by points and, if wanted, by strengths."""
     box = points.box
-    dimension, q = len(box.sizes), strengths.shape[-1]
-    local = (grad @ box.axes[:, None]).mT.flatten(-2)  # (B, N, d q), dimension by dimension
+    d, q = first.shape[1:3]
+    incoming = grad.permute(0, 3, 2, 1).contiguous()  # (B, d, q, N)
     # As targets: the Hessian of each column's sum, times the gradient that came in.
-    first = box.gradient(moments)
-    second = [box.differentiate(first[:, :, k * q :], k) for k in range(dimension)]
-    # As sources: the adjoint of D is -D, so a source feels minus the derivative of the pulled moments.
-    pulled = torch.split(points.moments(local), q, dim=2)
-    adjoint = torch.stack([box.differentiate(part, k) for k, part in enumerate(pulled)]).sum(0).neg_()
-    wanted = torch.cat([*second, box.gradient(adjoint), *([adjoint] if by_strength else [])], 2)
-    columns = torch.unflatten(points.evaluate(wanted), -1, (-1, q))
-    incoming = torch.unflatten(local, -1, (dimension, q))
-    pairs = [(i, j) for j in range(dimension) for i in range(j, dimension)]
-    slopes = columns[..., len(pairs) : len(pairs) + dimension, :] * strengths[..., None, :]
-    for (i, j), column in zip(pairs, columns.unbind(-2), strict=False):
-        slopes[..., i, :] += column * incoming[..., j, :]
-        if i != j:
-            slopes[..., j, :] += column * incoming[..., i, :]
-    by_point = slopes.sum(-1) @ box.axes.mT
-    return by_point, columns[..., -1, :] if by_strength else None
+    below, where = _symmetric(d, grad.device)
+    second = box.gradient(first).flatten(1, 2).index_select(1, below)
+    # As sources: derivatives are antisymmetric, so a source feels minus the derivative of the pulled moments.
+    pulled = points.moments(incoming.flatten(1, 2)).unflatten(1, (d, q))
+    adjoint = box.divergence(pulled).neg_()
+    parts = [second.flatten(1, 2), box.gradient(adjoint).flatten(1, 2), *([adjoint] if by_strength else [])]
+    values = points.evaluate(torch.cat(parts, 1)).unflatten(1, (-1, q))
+    hessian = values.index_select(1, where).unflatten(1, (d, d))
+    pulls = (hessian * incoming[:, None]).sum(2)
+    by_point = pulls.addcmul_(values[:, len(below) : len(below) + d], strengths.mT[:, None]).sum(2).mT
+    return by_point, values[:, -1].mT if by_strength else None
+
+
+@cache
+def _symmetric(dimension: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the places of a symmetric matrix' entries on and below its diagonal, and where each entry is in these."""
+    rows, columns = np.tril_indices(dimension)
+    places = np.zeros((dimension, dimension), np.int64)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    found = rows * dimension + columns, places.flatten()
+    below, where = (torch.from_numpy(index).to(device) for index in found)
+    return below, where

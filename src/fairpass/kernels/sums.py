@@ -16,7 +16,6 @@ from fairpass.kernels.dispatch import Backend, Plan, choose
 from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, TILE_PAIRS, Kernel, pairwise_sum, pairwise_vjp
 from fairpass.kernels.spectral import (
     Expansion,
-    moments_gram,
     spectral_slope,
     spectral_slope_vjp,
     spectral_sum,
@@ -130,7 +129,8 @@ def gauss_gram(points: Tensor, strengths: Tensor, alpha: float | Tensor, *, eps:
     t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
     plan = choose(t, t, w.shape[-1], a, "auto", eps)
     if plan.expansions is not None:
-        gram = moments_gram(plan.expansions[0].moments(w))
+        expansion, _ = plan.expansions
+        gram = expansion.gram(expansion.moments(w.mT))
     else:
         gram = w.mT @ _solve(plan, GAUSSIAN, t, t, w, a, eps)
     return gram.reshape(*shape, *gram.shape[-2:])
@@ -169,8 +169,7 @@ class _Slope(torch.autograd.Function):
     def forward(
         ctx: Any, points: Tensor, w: Tensor, alpha: Tensor, expansion: Expansion, eps: float
     ) -> tuple[Tensor, Tensor]:
-        slopes, ctx.moments = spectral_slope(expansion, w)
-        gram = moments_gram(ctx.moments)
+        slopes, gram, ctx.first = spectral_slope(expansion, w)
         ctx.expansion, ctx.eps = expansion, eps
         ctx.save_for_backward(points, w, alpha)
         ctx.mark_non_differentiable(gram)
@@ -181,7 +180,7 @@ class _Slope(torch.autograd.Function):
         points, w, alpha = ctx.saved_tensors
         if not torch.is_grad_enabled():
             by_strength = ctx.needs_input_grad[1]
-            by = spectral_slope_vjp(ctx.expansion, w, ctx.moments, grad, by_strength=by_strength)
+            by = spectral_slope_vjp(ctx.expansion, w, ctx.first, grad, by_strength=by_strength)
             return *by, None, None, None
         # create_graph=True
         plan = Plan("spectral", (ctx.expansion, ctx.expansion))

@@ -63,6 +63,9 @@ def as_batch(
         if not math.isfinite(tensor.detach().sum()) and not bool(torch.isfinite(tensor).all()):
             raise ValueError(f"'{name}' must be finite (got NaN or infinity)")
     leading = [tuple(tensor.shape[:-2]) for tensor in (*points.values(), strengths)]
+    if not any(leading) and a.dim() == 0:
+        t = targets[None]
+        return t, t if targets is sources else sources[None], strengths[None], a[None], ()
     try:
         shape = np.broadcast_shapes(*leading, a.shape)
     except ValueError as error:

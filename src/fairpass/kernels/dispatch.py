@@ -34,7 +34,6 @@ class Plan:
     cuts: list[Cut] | None = None
 
 
-@torch.no_grad()
 def choose(
     t: Tensor, s: Tensor, q: int, alpha: Tensor, backend: Backend, eps: float, *, may_split: bool = True
 ) -> Plan:
@@ -48,9 +47,9 @@ def choose(
         return Plan("dense" if backend == "dense" else "tiled")
     if backend == "auto" and (batch * n * m <= FEW_PAIRS or dimension > MAX_DIMENSION):
         return Plan("tiled")
-    points = _nodes_last(t)
+    points = _nodes_last(t.detach())
     origin = points.mean(-1, keepdim=True)
-    others = points if t is s else _nodes_last(s).sub_(origin)
+    others = points if t is s else _nodes_last(s.detach()).sub_(origin)
     points.sub_(origin)
     box = fit_box((points,) if t is s else (points, others), alpha, eps)
     if backend == "split":

@@ -113,9 +113,6 @@ class Discrepancy:
             self._columns, self._coupling = groups.membership, coupling
         # What a node's own column makes of the slopes of all columns.
         self._coupled = self._columns @ self._coupling
-        # By how much an error of the kernel is multiplied in `h_f`.
-        mass = self._columns.abs().sum(0)
-        self._mass = float(mass @ self._coupling.abs() @ mass)
         # No similarity exceeds 1, and a squared discrepancy is never negative.
         self.least = -float(count * (count - 1)) if simplified else 0.0
         # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
@@ -129,12 +126,11 @@ class Discrepancy:
             sums = gauss_sum(points, points, self._columns, alpha, eps=self.eps)
         return (self._coupled * sums).sum((-2, -1))
 
-    def constant_value(self, points: Tensor, alpha: float | Tensor, eps: float) -> tuple[Tensor, float]:
-        """Return `h_f` without gradient, and how far off it can be: few digits (a large `eps`) cost little."""
+    def constant_value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
+        """Return `h_f` without gradient, which takes no evaluation at the points."""
         if self.kernel == "laplace":
-            return self.value(points.detach(), alpha), 0.0
-        gram = gauss_gram(points, self._columns, alpha, eps=eps)
-        return (self._coupling * gram).sum((-2, -1)), eps * self._mass
+            return self.value(points.detach(), alpha)
+        return (self._coupling * gauss_gram(points, self._columns, alpha, eps=self.eps)).sum((-2, -1))
 
     def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and `h_f` itself as a constant."""

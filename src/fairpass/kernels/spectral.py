@@ -25,12 +25,15 @@ come from one product, and what belongs to a box alone is a few numbers in numpy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from fairpass.kernels.cost import SPECTRAL_CALL, spectral_cost
 
 Floats = NDArray[np.float64]
 
@@ -74,11 +77,10 @@ class Box:
     @cached_property
     def spectrum(self) -> Tensor:
         """Return `c` of every mode, `(B, 1, m_d, m_1 ... m_{d-1})`."""
-        frequencies, axis, _ = _modes(self.sizes)
-        side, alpha = self.side[:, axis], self.alpha[:, None]
-        weights = np.exp(-((math.pi * frequencies / side) ** 2) / alpha) / (np.sqrt(alpha / math.pi) * side)
-        weights[:, frequencies > 0] *= 2  # each cosine stands for two exponentials
-        *others, last = np.split(weights, np.cumsum(self.sizes)[:-1], 1)
+        modes = _modes(self.sizes)
+        side, alpha = self.side[:, modes.axis], self.alpha[:, None]
+        weights = modes.count * np.exp(modes.exponent / (side * side * alpha)) / (np.sqrt(alpha / math.pi) * side)
+        *others, last = (weights[:, part] for part in modes.parts)
         left = others[0] if others else np.ones((len(weights), 1))
         if len(others) == 2:
             left = (left[:, :, None] * others[1][:, None]).reshape(len(left), -1)
@@ -91,17 +93,17 @@ class Box:
         One of the last two is 1. The direction of the axis is part of it, so that gradients are in the points' own
         coordinates.
         """
-        frequencies, axis, signs = _modes(self.sizes)
-        omega = signs * frequencies * (2 * math.pi / self.side[:, axis])
-        along = np.split(omega, np.cumsum(self.sizes)[:-1], 1)
+        modes = _modes(self.sizes)
+        omega = modes.slope / self.side[:, modes.axis]
         factors = []
-        for k, values in enumerate(along):
-            shaped = values[:, :, None] if k == len(along) - 1 else values[:, None]
-            if len(along) == 3 and k < 2:
+        for k, part in enumerate(modes.parts):
+            along = omega[:, part]
+            shaped = along[:, None, None, :, None] if k == len(self.sizes) - 1 else along[:, None, None, None]
+            if len(self.sizes) == 3 and k < 2:
                 other = self.sizes[1 - k]
-                shaped = np.repeat(shaped, other, 2) if k == 0 else np.tile(shaped, other)
-            factors.append(self.axes[:, k, :, None, None, None] * shaped[:, None, None])
-        return [torch.from_numpy(factor).to(self.like) for factor in factors]
+                shaped = np.repeat(shaped, other, 4) if k == 0 else np.tile(shaped, other)
+            factors.append(torch.from_numpy(self.axes[:, k, :, None, None, None] * shaped).to(self.like))
+        return factors
 
     def gradient(self, moments: Tensor) -> Tensor:
         """Return the moments of all first derivatives, `(B, d, ...)` for moments `(B, ..., m_d, m_left)`.
@@ -126,19 +128,44 @@ class Box:
         return total.sum(1)
 
 
-@cache
-def _modes(sizes: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return of every feature of all axes its frequency, its axis and the sign of its derivative's place."""
-    frequencies, axes, signs = [], [], []
-    for axis, size in enumerate(sizes):
-        k = np.arange(1, size // 2 + 1)
-        frequencies.append(np.concatenate([[0], k, k]))
-        signs.append(np.concatenate([[0], np.ones_like(k), -np.ones_like(k)]))
-        axes.append(np.full(size, axis))
-    return np.concatenate(frequencies), np.concatenate(axes), np.concatenate(signs)
+class _Modes(NamedTuple):
+    """Of every feature of all axes: what does not depend on the points.
+
+    Attributes:
+        axis: its axis.
+        parts: which features are of the first axis, the second, and so on.
+        count: how many exponentials it stands for, two for each cosine.
+        exponent: `-(pi k)^2`.
+        slope: `2 pi k`, with the sign that a derivative's wave has in its place.
+    """
+
+    axis: NDArray[np.int64]
+    parts: list[slice]
+    count: Floats
+    exponent: Floats
+    slope: Floats
 
 
-@cache
+@lru_cache
+def _modes(sizes: tuple[int, ...]) -> _Modes:
+    frequency, sign, parts, start = [], [], [], 0
+    for size in sizes:
+        k = np.arange(1.0, size // 2 + 1)
+        frequency += [[0.0], k, k]
+        sign += [[0.0], np.ones_like(k), -np.ones_like(k)]
+        parts.append(slice(start, start + size))
+        start += size
+    k = np.concatenate(frequency)
+    return _Modes(
+        axis=np.repeat(np.arange(len(sizes)), sizes),
+        parts=parts,
+        count=np.where(k > 0, 2.0, 1.0),
+        exponent=-((math.pi * k) ** 2),
+        slope=2 * math.pi * k * np.concatenate(sign),
+    )
+
+
+@lru_cache
 def _swaps(sizes: tuple[int, ...], device: torch.device) -> list[tuple[int, Tensor]]:
     """Return for each axis where it is in `(B, d, q, m_d, m_left)`, and the order in which cosines and sines swap."""
     orders = []
@@ -177,18 +204,19 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     widths = alpha.double().cpu().numpy()
     margin = reach(widths, eps, dimension)[:, None]
     own = np.repeat(np.eye(dimension)[None], batch, 0)
-    if dimension == 1:
-        side = _extent(points) + margin
-        return Box(own, side, _sizes(side / margin, eps), widths, alpha)
+    side = _extent(points) + margin
+    straight = Box(own, side, _sizes(side / margin, eps), widths, alpha)
+    nodes = batch * points[0].shape[-1]
+    # To look for better axes takes about as long as any sum does besides its modes.
+    if dimension == 1 or spectral_cost(nodes, nodes, 1, straight.sizes, same=True) < 2 * SPECTRAL_CALL:
+        return straight
     # Distances do not depend on the axes, the number of modes does: along their principal axes the two
     # nearly opposite logits of a binary classifier are a thin strip.
-    both = np.concatenate([own, _principal_axes(points[0])], 1)
-    candidates = torch.from_numpy(both).to(points[0].device)
-    sides = _extent(tuple(candidates @ p for p in points)) + margin
-    straight, turned = (_sizes(sides[:, part] / margin, eps) for part in np.split(np.arange(2 * dimension), 2))
-    if math.prod(turned) < math.prod(straight):
-        return Box(both[:, dimension:], sides[:, dimension:], turned, widths, alpha)
-    return Box(own, sides[:, :dimension], straight, widths, alpha)
+    principal = _principal_axes(points[0])
+    axes = torch.from_numpy(principal).to(points[0])
+    side = _extent(tuple(axes @ p for p in points)) + margin
+    turned = Box(principal, side, _sizes(side / margin, eps), widths, alpha)
+    return turned if math.prod(turned.sizes) < math.prod(straight.sizes) else straight
 
 
 def _sizes(reaches: Floats, eps: float) -> tuple[int, ...]:
@@ -203,7 +231,7 @@ def _principal_axes(points: Tensor) -> Floats:
     sample = points[..., :: max(1, points.shape[-1] // _SAMPLE)]
     centred = sample - sample.mean(-1, keepdim=True)
     axes: Floats = np.linalg.eigh((centred @ centred.mT).cpu().numpy()).eigenvectors
-    return axes.swapaxes(1, 2)[:, ::-1]
+    return np.ascontiguousarray(axes.swapaxes(1, 2)[:, ::-1])
 
 
 def _extent(points: tuple[Tensor, ...]) -> Floats:
@@ -379,7 +407,7 @@ def spectral_slope_vjp(
     return by_point, values[:, -1].mT if by_strength else None
 
 
-@cache
+@lru_cache
 def _symmetric(dimension: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the places of a symmetric matrix' entries on and below its diagonal, and where each entry is in these."""
     rows, columns = np.tril_indices(dimension)

@@ -1,6 +1,7 @@
 """Many classifiers fitted on one graph: those of one shape as one batched program, the others one by one."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -38,23 +39,36 @@ def fit_all(
     Args:
         classifiers: of any methods, each with its own hyper-parameters and training settings.
         data: the graph; not modified.
-        jobs: processes to share the work; each gets its share of torch's threads.
-        callback: called with a classifier's index and the record of each of its epochs (only with one job).
+        jobs: processes to share the work, this one included; each gets its share of torch's threads.
+        callback: called with a classifier's index and the record of each of its epochs (only of those fitted in this
+            process; with one job, all).
         batch_rows: how many node representations (nodes times members) to have in one batch.
     """
     if jobs < 1:
         raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
     errors: list[FairpassError | None] = [None] * len(classifiers)
     todo = batches(classifiers, batch_rows // max(1, data.num_nodes or 0), jobs)
-    if jobs == 1 or len(todo) == 1:
-        task = _LazyTask(data)
+    task = _LazyTask(data)
+
+    def fit_here(batch: Sequence[int]) -> None:
+        found = _fit_batch([classifiers[i] for i in batch], data, task, batch, callback)
+        for i, error in zip(batch, found, strict=True):
+            errors[i] = error
+
+    jobs = min(jobs, len(todo))
+    if jobs <= 1:
         for batch in todo:
-            found = _fit_batch([classifiers[i] for i in batch], data, task, batch, callback)
-            for i, error in zip(batch, found, strict=True):
-                errors[i] = error
+            fit_here(batch)
         return errors
-    with Workers(data, jobs) as workers:
-        waiting = [(batch, workers.submit(_fit_in_worker, [classifiers[i] for i in batch])) for batch in todo]
+    # This process takes its share: it can start at once, while the others still load their libraries.
+    with Workers(data, jobs, caller_works=True) as workers:
+        waiting = [
+            (batch, workers.submit(_fit_in_worker, [classifiers[i] for i in batch]))
+            for number, batch in enumerate(todo)
+            if number % jobs
+        ]
+        for batch in todo[::jobs]:
+            fit_here(batch)
         for batch, done in waiting:
             for i, (fitted, error) in zip(batch, done.result(), strict=True):
                 vars(classifiers[i]).update(fitted)
@@ -63,12 +77,19 @@ def fit_all(
 
 
 def batches(classifiers: Sequence[NodeClassifier], size: int, jobs: int) -> list[list[int]]:
-    """Return the indices of those that are trained together, at most `size` of them, the others one by one."""
+    """Return the indices of those that are trained together, at most `size` of them, the others one by one.
+
+    There are as many, and as large ones, for every process; but none of fewer than two members.
+    """
     found = []
     for key, indices in _alike(classifiers).items():
-        # A share for every process, but not fewer than two members.
-        most = 1 if key is None else max(2, min(size, -(-len(indices) // jobs)))
-        found += [indices[start : start + most] for start in range(0, len(indices), most)]
+        if key is None:
+            found += [[i] for i in indices]
+            continue
+        shares = -(-len(indices) // (max(2, size) * jobs)) * jobs
+        shares = max(1, min(shares, len(indices) // 2))
+        bounds = [len(indices) * k // shares for k in range(shares + 1)]
+        found += [indices[start:end] for start, end in pairwise(bounds)]
     return found
 
 

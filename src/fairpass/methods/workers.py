@@ -20,17 +20,23 @@ class Workers:
     Args:
         data: the graph.
         jobs: number of processes; each gets its share of torch's threads.
+        caller_works: whether the caller is one of them, with its share of the threads until the others have ended.
     """
 
-    def __init__(self, data: Data, jobs: int) -> None:
+    def __init__(self, data: Data, jobs: int, *, caller_works: bool = False) -> None:
         # Pickled here, because multiprocessing would put the tensors into shared memory, of which containers
         # have little.
         graph = pickle.dumps(data)
-        threads = max(1, torch.get_num_threads() // jobs)
+        self._threads = torch.get_num_threads()
+        threads = max(1, self._threads // jobs)
         self._before = set(multiprocessing.active_children())
         # Spawned, because a fork of a process with threads, as torch has, may hang.
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(graph, threads))
+        self._pool = ProcessPoolExecutor(
+            jobs - caller_works, mp_context=context, initializer=_start, initargs=(graph, threads)
+        )
+        if caller_works:
+            torch.set_num_threads(threads)
 
     def submit(self, function: Callable[[Data, A], T], argument: A) -> "Future[T]":
         """Have `function(data, argument)` called in one of the processes."""
@@ -44,6 +50,7 @@ class Workers:
             for process in set(multiprocessing.active_children()) - self._before:
                 process.terminate()
         self._pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(self._threads)
 
 
 _graph: Data

@@ -7,9 +7,6 @@ from torch import Tensor
 
 from fairpass.kernels import Discrepancy
 
-# Tolerance of the kernel sums that mostly suffice to see that the term did not rise.
-_ROUGH = 1e-4
-
 
 @dataclass(frozen=True)
 class FairnessTerm:
@@ -44,26 +41,15 @@ class FairnessTerm:
     def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
         """Return whether the term, `at_most` so much at `moved`, rose from `F` by no more than `gained`.
 
-        One answer for each problem of the batch. Asks the cheapest question that decides them all: no value of the
-        term, then one value of few digits, then another, and only then exact ones.
+        One answer for each problem of the batch. Mostly the bound decides; if not, both values are computed, as one.
         """
         weight = self.lambda_f[..., 0, 0]
         below: Tensor = at_most <= weight * self.discrepancy.least + gained
         if bool(below.all()):
             return below
-        before, error = self.discrepancy.constant_value(self._taking_part(F), self.alpha, _ROUGH)
-        allowed = weight * (before - error) + gained
-        below = below | (at_most <= allowed)
-        if bool(below.all()):
-            return below
-        after, error = self.discrepancy.constant_value(self._taking_part(moved), self.alpha, _ROUGH)
-        below = below | (weight * (after + error) <= allowed)
-        if bool(below.all()):
-            return below
         both = torch.stack([self._taking_part(F), self._taking_part(moved)])
-        (before, after), _ = self.discrepancy.constant_value(both, self.alpha, self.discrepancy.eps)
-        below = below | (weight * after <= weight * before + gained)
-        return below
+        before, after = self.discrepancy.constant_value(both, self.alpha).unbind()
+        return weight * (after - before) <= gained
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]

@@ -157,9 +157,9 @@ class GMMDPropagation(nn.Module):
         drawn = self._draw(groups)
         taking_part = groups if drawn is None else groups.rows(drawn)
         discrepancy = Discrepancy(taking_part, simplified=self.simplified, kernel=self.kernel, eps=_EPS)
-        F = x_in
+        F, smoothed = x_in, None
         for _ in range(self.K):
-            F = self._layer(F, x_in, graph, discrepancy, drawn)
+            F, smoothed = self._layer(F, smoothed, x_in, graph, discrepancy, drawn)
         return F
 
     def _draw(self, groups: Groups) -> Tensor | None:
@@ -183,31 +183,35 @@ class GMMDPropagation(nn.Module):
     def _layer(
         self,
         F: Tensor,
+        smoothed: Tensor | None,
         x_in: Tensor,
         graph: Adjacency | Structure,
         discrepancy: Discrepancy,
         drawn: Tensor | None,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the next `F` and, where it was needed, the product of the operator with it; given that of this one."""
         gamma = 1 / (1 + self.lambda_s)
-        smoothed = self._smooth(F, graph)
+        if smoothed is None:
+            smoothed = self._smooth(F, graph)
         Y = (1 - gamma) * smoothed + gamma * x_in
         if self.step == "paper":
-            return Y - gamma * self._term(F, discrepancy, drawn).gradient(F)[0]
+            return Y - gamma * self._term(F, discrepancy, drawn).gradient(F)[0], None
         if self.fair_steps == 0:
-            return Y
+            return Y, None
         term = self._term(Y, discrepancy, drawn)
         size = 1 / (1 / gamma + term.curvature(Y))
         moved, at_most = self._descend(Y, size, gamma, term)
         # Only these operators come from an objective; attention and sums over neighbours do not.
-        if self.backbone == "gcn" and isinstance(graph, Adjacency) and graph.is_symmetric:
-            with torch.no_grad():
-                before = self._smoothness(F, smoothed, x_in)
-                after = self._smoothness(moved, graph @ moved, x_in)
-                lowered = term.stays_below(moved, at_most, F, before - after)
-            if not bool(lowered.all()):
-                damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
-                return torch.where(lowered[..., None, None], moved, damped)
-        return moved
+        if self.backbone != "gcn" or not isinstance(graph, Adjacency) or not graph.is_symmetric:
+            return moved, None
+        after = graph @ moved
+        with torch.no_grad():
+            gained = self._smoothness(F, smoothed, x_in) - self._smoothness(moved, after, x_in)
+            lowered = term.stays_below(moved, at_most, F, gained)
+        if bool(lowered.all()):
+            return moved, after
+        damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
+        return torch.where(lowered[..., None, None], moved, damped), None
 
     def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: FairnessTerm) -> tuple[Tensor, Tensor]:
         """Take the fairness steps from `Y`; return where they led, and a bound on the fairness term there."""

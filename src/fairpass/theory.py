@@ -121,6 +121,15 @@ def unit_layers(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: flo
 
 
 @torch.no_grad()
+def readout(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, logits: Tensor, alpha: float) -> Tensor:
+    """Return the matrix `W` for which the theorems' `F^(2) W` is nearest to a model's logits."""
+    last = unit_layers(x, edge_index, sens, alpha)[-1]
+    # The pseudo-inverse, because features may depend on each other.
+    inverse: Tensor = torch.linalg.pinv(last, rtol=1e-6)
+    return inverse @ logits.double()
+
+
+@torch.no_grad()
 def theorem_4_1(
     x: Tensor,
     edge_index: Tensor,

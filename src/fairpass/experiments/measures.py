@@ -10,8 +10,8 @@ from torch_geometric.data import Data
 
 from fairpass.datasets.statistics import describe
 from fairpass.methods import NodeClassifier
-from fairpass.nn.fairness import spread
-from fairpass.theory import theorem_4_1, theorem_4_2, unit_layers
+from fairpass.methods.likeness import evenly, likeness, logits_of
+from fairpass.theory import readout, theorem_4_1, theorem_4_2
 from fairpass.training import Task
 
 Measure = Callable[[NodeClassifier, Data], Any]
@@ -49,36 +49,31 @@ def theorems(model: NodeClassifier, data: Data) -> dict[str, Any]:
     task = Task(part, need_masks=False)
     alpha = float(getattr(model, "alpha", 0.3))
     graph = (task.x, task.edge_index, task.sens)
-    last = unit_layers(*graph, alpha)[-1]
-    readout: Tensor = torch.linalg.pinv(last, rtol=1e-6) @ _logits(model, part).double()
+    weights = readout(*graph, logits_of(model, part), alpha)
     return {
         "nodes": task.num_nodes,
         "isolated": int((torch.bincount(task.edge_index[0], minlength=task.num_nodes) == 0).sum()),
         "alpha": alpha,
         **{
             name: {"measured": bound.measured, "bound": bound.bound, "holds": bound.holds}
-            for name, bound in (("4.1", theorem_4_1(*graph, readout, alpha)), ("4.2", theorem_4_2(*graph, alpha)))
+            for name, bound in (("4.1", theorem_4_1(*graph, weights, alpha)), ("4.2", theorem_4_2(*graph, alpha)))
         },
     }
 
 
 @torch.no_grad()
 def cases(model: NodeClassifier, data: Data) -> dict[str, Any]:
-    """Return how similar a model finds nodes of different groups, and two neighbourhoods to look at.
-
-    The similarity of two nodes is the Gaussian kernel of their logits, as wide as the logits of all nodes are spread.
-    """
-    logits = _logits(model, data)
-    width = float(spread(logits, None).clamp(min=1e-12))
+    """Return how similar a model finds nodes of different groups, and two neighbourhoods to look at."""
+    logits = logits_of(model, data)
     generator = torch.Generator().manual_seed(0)
     first, second = (torch.nonzero((data.sens == group) & (data.y >= 0)).flatten() for group in (0, 1))
     pairs = [nodes[torch.randint(len(nodes), (_PAIRS,), generator=generator)] for nodes in (first, second)]
-    similarity = (-(logits[pairs[0]] - logits[pairs[1]]).square().sum(-1) / width).exp()
+    similarity = likeness(logits, *pairs)
     same = data.y[pairs[0]] == data.y[pairs[1]]
     return {
         "same label": _distribution(similarity[same]),
         "different label": _distribution(similarity[~same]),
-        "neighbourhoods": [_neighbourhood(data, logits, width, label) for label in (0, 1)],
+        "neighbourhoods": [_neighbourhood(data, logits, label) for label in (0, 1)],
     }
 
 
@@ -87,7 +82,7 @@ def _distribution(values: Tensor) -> dict[str, Any]:
     return {"mean": _short(float(values.mean())), "histogram": [_short(x) for x in (counts / counts.sum()).tolist()]}
 
 
-def _neighbourhood(data: Data, logits: Tensor, width: float, label: int) -> dict[str, Any]:
+def _neighbourhood(data: Data, logits: Tensor, label: int) -> dict[str, Any]:
     """Return a node of a label with its neighbours: the first that has enough of both groups and both labels."""
     source, target = data.edge_index
     degree = torch.bincount(source, minlength=len(logits)).float()
@@ -99,10 +94,8 @@ def _neighbourhood(data: Data, logits: Tensor, width: float, label: int) -> dict
     fits = (data.y == label) & (degree >= 6) & (degree <= 40)
     centre = int(torch.where(fits, share, torch.full_like(share, -1.0)).argmax())
     neighbours = target[source == centre]
-    similarity = (-(logits[neighbours] - logits[centre]).square().sum(-1) / width).exp()
-    # Evenly over the order of similarity, so that what is left out is like what is shown.
-    order = similarity.argsort(descending=True, stable=True)
-    kept = order[torch.linspace(0, len(order) - 1, min(len(order), _NEIGHBOURS)).round().long()]
+    similarity = likeness(logits, torch.tensor(centre), neighbours)
+    kept = evenly(similarity, _NEIGHBOURS)
     return {
         "centre": {"node": centre, "label": int(data.y[centre]), "group": int(data.sens[centre])},
         "neighbours": [
@@ -115,12 +108,6 @@ def _neighbourhood(data: Data, logits: Tensor, width: float, label: int) -> dict
             for node, similar in zip(neighbours[kept], similarity[kept], strict=True)
         ],
     }
-
-
-@torch.no_grad()
-def _logits(model: NodeClassifier, data: Data) -> Tensor:
-    # What a constant predicts has no logits; the logarithms of its probabilities serve.
-    return model.predict_proba(data).clamp(min=1e-12).log()
 
 
 def _short(value: float | None) -> float | None:

@@ -23,7 +23,7 @@ come from one product, and what belongs to a box alone is a few numbers in numpy
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -79,7 +79,9 @@ class Box:
         """Return `c` of every mode, `(B, 1, m_d, m_1 ... m_{d-1})`."""
         modes = _modes(self.sizes)
         side, alpha = self.side[:, modes.axis], self.alpha[:, None]
-        weights = modes.count * np.exp(modes.exponent / (side * side * alpha)) / (np.sqrt(alpha / math.pi) * side)
+        weights = (
+            modes.exponentials * np.exp(modes.exponent / (side * side * alpha)) / (np.sqrt(alpha / math.pi) * side)
+        )
         *others, last = (weights[:, part] for part in modes.parts)
         left = others[0] if others else np.ones((len(weights), 1))
         if len(others) == 2:
@@ -134,34 +136,29 @@ class _Modes(NamedTuple):
     Attributes:
         axis: its axis.
         parts: which features are of the first axis, the second, and so on.
-        count: how many exponentials it stands for, two for each cosine.
+        exponentials: how many of them it stands for, two for each cosine.
         exponent: `-(pi k)^2`.
         slope: `2 pi k`, with the sign that a derivative's wave has in its place.
     """
 
     axis: NDArray[np.int64]
     parts: list[slice]
-    count: Floats
+    exponentials: Floats
     exponent: Floats
     slope: Floats
 
 
 @lru_cache
 def _modes(sizes: tuple[int, ...]) -> _Modes:
-    frequency, sign, parts, start = [], [], [], 0
-    for size in sizes:
-        k = np.arange(1.0, size // 2 + 1)
-        frequency += [[0.0], k, k]
-        sign += [[0.0], np.ones_like(k), -np.ones_like(k)]
-        parts.append(slice(start, start + size))
-        start += size
-    k = np.concatenate(frequency)
+    ends = np.cumsum(sizes).tolist()
+    # A cosine's place has the derivative of the sine, and a sine's minus that of the cosine.
+    signed = np.concatenate([np.r_[0.0, 1.0 : size // 2 + 1, -1.0 : -size // 2 : -1.0] for size in sizes])
     return _Modes(
         axis=np.repeat(np.arange(len(sizes)), sizes),
-        parts=parts,
-        count=np.where(k > 0, 2.0, 1.0),
-        exponent=-((math.pi * k) ** 2),
-        slope=2 * math.pi * k * np.concatenate(sign),
+        parts=[slice(end - size, end) for size, end in zip(sizes, ends, strict=True)],
+        exponentials=np.where(signed == 0, 1.0, 2.0),
+        exponent=-((math.pi * signed) ** 2),
+        slope=2 * math.pi * signed,
     )
 
 
@@ -251,7 +248,7 @@ class Features:
     are then plain matrix products.
     """
 
-    def __init__(self, sizes: tuple[int, ...], angles: list[Tensor]) -> None:
+    def __init__(self, sizes: tuple[int, ...], angles: Sequence[Tensor]) -> None:
         *others, self.right = (_waves(size // 2, angle) for size, angle in zip(sizes, angles, strict=True))
         self.left = others[0] if others else None
         if len(others) == 2:
@@ -322,7 +319,7 @@ class Expansion:
         # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.
         turns = torch.bmm(self._turns, self._points[:, :, rows]).frac_()
         angles = turns.to(self.box.like.dtype).mul_(2 * math.pi)
-        return Features(self.box.sizes, list(angles.split(self._rows, 1)))
+        return Features(self.box.sizes, torch.split(angles, self._rows, 1))
 
     def moments(self, strengths: Tensor) -> Tensor:
         """Return `T = sum_j phi(s_j) w_j` of strengths `(B, q, n)`; the moments of disjoint sets add up."""
@@ -367,7 +364,7 @@ def spectral_vjp(
     q = w.shape[1]
 
     def fold(values: Tensor, weights: Tensor) -> Tensor:
-        return (values.unflatten(1, (-1, q)) * weights[:, None]).sum(2).mT
+        return (torch.unflatten(values, 1, (-1, q)) * weights[:, None]).sum(2).mT
 
     pulled = targets.moments(g)
     by_target = targets.evaluate(box.gradient(sources.moments(w)).flatten(1, 2))
@@ -383,7 +380,7 @@ def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor
     moments = points.moments(strengths.mT)
     first = points.box.gradient(moments)
     values = points.evaluate(first.flatten(1, 2))
-    return values.unflatten(1, first.shape[1:3]).permute(0, 3, 2, 1), points.gram(moments), first
+    return torch.unflatten(values, 1, first.shape[1:3]).permute(0, 3, 2, 1), points.gram(moments), first
 
 
 def spectral_slope_vjp(
@@ -397,11 +394,11 @@ def spectral_slope_vjp(
     below, where = _symmetric(d, grad.device)
     second = box.gradient(first).flatten(1, 2).index_select(1, below)
     # As sources: derivatives are antisymmetric, so a source feels minus the derivative of the pulled moments.
-    pulled = points.moments(incoming.flatten(1, 2)).unflatten(1, (d, q))
+    pulled = torch.unflatten(points.moments(incoming.flatten(1, 2)), 1, (d, q))
     adjoint = box.divergence(pulled).neg_()
     parts = [second.flatten(1, 2), box.gradient(adjoint).flatten(1, 2), *([adjoint] if by_strength else [])]
-    values = points.evaluate(torch.cat(parts, 1)).unflatten(1, (-1, q))
-    hessian = values.index_select(1, where).unflatten(1, (d, d))
+    values = torch.unflatten(points.evaluate(torch.cat(parts, 1)), 1, (-1, q))
+    hessian = torch.unflatten(values.index_select(1, where), 1, (d, d))
     pulls = (hessian * incoming[:, None]).sum(2)
     by_point = pulls.addcmul_(values[:, len(below) : len(below) + d], strengths.mT[:, None]).sum(2).mT
     return by_point, values[:, -1].mT if by_strength else None

@@ -25,7 +25,7 @@ class GMMD(NodeClassifier):
     Args:
         K: layers of message passing.
         lambda_s: weight of smoothness.
-        weight: weight of fairness without units, :math:`16\lambda_f\alpha/\min_a N_a`.
+        weight: weight of fairness without units, :math:`16\lambda_f\alpha/\min_a N_a`; 100 by default, for GMMD-S 1.
         lambda_f: weight of fairness in the paper's units, instead of `weight`.
         lambda_f_scaling: `"product"` multiplies `lambda_f` by :math:`|S_0'||S_1'|`, as the paper's search
             grid does; or `"none"`.
@@ -51,7 +51,7 @@ class GMMD(NodeClassifier):
         *,
         K: int = 2,
         lambda_s: float = 1.0,
-        weight: float = 100.0,
+        weight: float | None = None,
         lambda_f: float | None = None,
         lambda_f_scaling: str = "none",
         alpha: float = 0.3,
@@ -66,7 +66,8 @@ class GMMD(NodeClassifier):
         training: Training | None = None,
     ) -> None:
         super().__init__(training=training)
-        self.K, self.lambda_s, self.weight, self.alpha = K, lambda_s, weight, alpha
+        self.K, self.lambda_s, self.alpha = K, lambda_s, alpha
+        self.weight = self.propagation.default_weight if weight is None else weight
         self.lambda_f, self.lambda_f_scaling = lambda_f, lambda_f_scaling
         self.backbone, self.step, self.bandwidth = backbone, step, bandwidth
         self.fair_steps, self.sample = fair_steps, sample
@@ -127,8 +128,8 @@ class GMMD(NodeClassifier):
 class GMMDS(GMMD):
     """GMMD-S, the simplified message passing: it only raises the similarity between groups; else as GMMD.
 
-    Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together: on Bail the default
-    is far too much and 1 does well, while German bears it: `fairpass train bail --method gmmd-s --set weight=1`.
+    Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together, and less is better
+    than for GMMD.
     """
 
     name: ClassVar[str] = "gmmd-s"

@@ -51,6 +51,7 @@ class GMMDPropagation(nn.Module):
         lambda_s: weight of smoothness, :math:`\lambda_s`.
         lambda_f: weight of fairness, :math:`\lambda_f`. By default it follows from `weight`.
         weight: the same without units, :math:`16\lambda_f\alpha/\min_a N_a`; it means the same on every graph.
+            By default 100; 1 for GMMD-S.
         alpha: parameter of the kernel :math:`k(x, y) = \exp(-\alpha\|x-y\|^2)`.
         backbone: the smoothing operator: `"gcn"` :math:`\tilde A`, `"gin"` :math:`A + (1+\epsilon) I`, or
             `"gat"`, learnt attention over neighbours and self (which needs `channels`).
@@ -77,6 +78,7 @@ class GMMDPropagation(nn.Module):
     """
 
     simplified = False
+    default_weight = 100.0
     # May be tensors `(B, 1, 1)`: one value for each member of a population.
     per_member = ("lambda_s", "lambda_f", "alpha", "weight")
 
@@ -87,7 +89,7 @@ class GMMDPropagation(nn.Module):
         lambda_f: float | None = None,
         alpha: float = 0.3,
         *,
-        weight: float = 100.0,
+        weight: float | None = None,
         backbone: Backbone = "gcn",
         step: Step = "stable",
         bandwidth: Bandwidth = "adaptive",
@@ -102,6 +104,7 @@ class GMMDPropagation(nn.Module):
         _check_at_least("K", K, 1)
         _check_at_least("lambda_s", lambda_s, 0)
         _check_at_least("lambda_f", lambda_f if lambda_f is not None else 0, 0)
+        weight = self.default_weight if weight is None else weight
         _check_at_least("weight", weight, 0)
         _check_at_least("fair_steps", fair_steps, 0)
         _check_at_least("sample", sample if sample is not None else 1, 1)
@@ -277,10 +280,12 @@ class GMMDSPropagation(GMMDPropagation):
         \tilde P_{ij} = +\frac{k(F_i, F_j)}{N_0 N_1} \text{ across groups, } 0 \text{ within,}
 
     with :math:`\tilde P_{ii} = -\sum_{m \ne i} \tilde P_{im}`. (The paper prints a minus across groups, against its own
-    derivation.) Arguments as for :class:`GMMDPropagation`.
+    derivation.) Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together.
+    Arguments as for :class:`GMMDPropagation`.
     """
 
     simplified = True
+    default_weight = 1.0
 
 
 def _check_at_least(name: str, value: float, least: float) -> None:

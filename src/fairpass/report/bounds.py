@@ -9,9 +9,10 @@ from torch_geometric.data import Data
 
 from fairpass.kernels import intergroup_similarity, mmd2
 from fairpass.methods import NodeClassifier
+from fairpass.methods.likeness import logits_of
 from fairpass.nn.fairness import spread
-from fairpass.report.measures import finite, logits_of
-from fairpass.theory import Bound, RepresentationBound, theorem_4_1, theorem_4_2, unit_layers
+from fairpass.report.measures import finite
+from fairpass.theory import Bound, RepresentationBound, readout, theorem_4_1, theorem_4_2
 from fairpass.training import Task
 
 # The kernel sums of the theorems' two layers are over features, of many dimensions, so every pair of nodes is
@@ -35,7 +36,7 @@ def bounds(data: Data, task: Task, models: Mapping[str, NodeClassifier], chosen:
     else:
         graph = (task.x, task.edge_index, task.sens)
         if task.num_classes == 2:
-            theorems.append(_theorem("4.1", theorem_4_1(*graph, _readout(logits[chosen], task, alpha), alpha)))
+            theorems.append(_theorem("4.1", theorem_4_1(*graph, readout(*graph, logits[chosen], alpha), alpha)))
         theorems.append(_theorem("4.2", theorem_4_2(*graph, alpha)))
         isolated = int((torch.bincount(task.edge_index[0], minlength=task.num_nodes) == 0).sum())
         if isolated:
@@ -56,14 +57,6 @@ def _apart(logits: Tensor, task: Task) -> dict[str, float | None]:
     mmd = max(round(float(mmd2(logits, task.sens, width)), 9), 0.0)  # equal logits are not 0 apart by rounding
     bound = float(RepresentationBound(task.x, task.groups)(similarity)) if task.num_groups == 2 else None
     return {"mmd2": mmd, "similarity": similarity, "bound": bound}
-
-
-def _readout(logits: Tensor, task: Task, alpha: float) -> Tensor:
-    """Return the matrix `W` for which the theorem's `F^(2) W` is nearest to a model's logits."""
-    last = unit_layers(task.x, task.edge_index, task.groups, alpha)[-1]
-    # The pseudo-inverse, because features may depend on each other.
-    inverse: Tensor = torch.linalg.pinv(last, rtol=1e-6)
-    return inverse @ logits.double()
 
 
 def _theorem(name: str, bound: Bound) -> dict[str, Any]:

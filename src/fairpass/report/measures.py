@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from torch import Tensor
@@ -135,15 +134,6 @@ def threshold_counts(model: NodeClassifier, data: Data, nodes: TestNodes) -> dic
         for label in (0, 1)
     ]
     return {"thresholds": thresholds.tolist(), "own": model.threshold_, "cells": cells}
-
-
-@torch.no_grad()
-def logits_of(model: NodeClassifier, data: Data) -> Tensor:
-    """Return the logits of all nodes, on the CPU."""
-    task = Task(data, model.training.device, need_masks=False)
-    model.program_.eval()
-    logits: Tensor = model.program_(task)
-    return logits.cpu()
 
 
 def _thinned(history: History, selected: int) -> dict[str, list[Any]]:

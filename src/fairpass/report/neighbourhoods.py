@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.methods import NodeClassifier
-from fairpass.nn.fairness import spread
-from fairpass.report.measures import TestNodes, logits_of
+from fairpass.methods.likeness import evenly, likeness, logits_of
+from fairpass.report.measures import TestNodes
 from fairpass.training import Task
 
 _CASES = 8
@@ -21,31 +20,24 @@ _NEIGHBOURS = 25
 def neighbourhoods(
     data: Data, task: Task, nodes: TestNodes, models: Mapping[str, NodeClassifier], chosen: str
 ) -> dict[str, Any]:
-    """Return nodes that the chosen model gets right and wrong in each group, each with its neighbours.
-
-    The similarity of two nodes is the Gaussian kernel of their logits, as wide as the logits of all nodes are
-    spread: 1 for equal logits, and comparable between models.
-    """
+    """Return nodes that the chosen model gets right and wrong in each group, each with its neighbours."""
     logits = {name: logits_of(model, data) for name, model in models.items()}
     predicted = {name: model.predict(data).tolist() for name, model in models.items()}
-    source, target = task.edge_index.numpy()
+    source, target = task.edge_index
     cases = []
-    for node in _examples(nodes, np.asarray(predicted[chosen]), np.bincount(source, minlength=task.num_nodes)):
-        all_neighbours = target[source == node]
-        similar = {name: _similarities(values, node, all_neighbours) for name, values in logits.items()}
-        # Evenly over the order of similarity, so that what is left out is like what is shown.
-        order = np.argsort(-similar[chosen], kind="stable")
-        kept = order[np.linspace(0, len(order) - 1, min(len(order), _NEIGHBOURS)).round().astype(int)]
+    for node in _examples(nodes, np.asarray(predicted[chosen]), np.bincount(source.numpy(), minlength=task.num_nodes)):
+        neighbours = target[source == node]
+        alike = {name: likeness(values, torch.tensor(node), neighbours) for name, values in logits.items()}
         cases.append(
             {
                 "centre": _described(node, data, task, predicted),
-                "degree": len(all_neighbours),
+                "degree": len(neighbours),
                 "neighbours": [
                     {
-                        **_described(int(all_neighbours[i]), data, task, predicted),
-                        "similarity": {name: round(float(values[i]), 3) for name, values in similar.items()},
+                        **_described(int(neighbours[i]), data, task, predicted),
+                        "similarity": {name: round(float(values[i]), 3) for name, values in alike.items()},
                     }
-                    for i in kept
+                    for i in evenly(alike[chosen], _NEIGHBOURS).tolist()
                 ],
             }
         )
@@ -70,13 +62,6 @@ def _examples(nodes: TestNodes, predicted: NDArray[np.int64], degrees: NDArray[n
     half = _CASES // 2
     wrong = [node for node in found if predicted[node] != nodes.y[index == node][0]][:half]
     return wrong + [node for node in found if node not in wrong][: _CASES - len(wrong)]
-
-
-def _similarities(logits: Tensor, node: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-    width = spread(logits, None).clamp(min=1e-12)
-    distances = (logits[torch.from_numpy(others)] - logits[node]).square().sum(-1)
-    similar: NDArray[np.float64] = (-distances / width).exp().double().numpy()
-    return similar
 
 
 def _described(node: int, data: Data, task: Task, predicted: Mapping[str, list[int]]) -> dict[str, Any]:

@@ -46,7 +46,8 @@ RECOMMENDED: Mapping[str, Space] = {
         **_GNN,
     },
     "gmmd": _GMMD,
-    "gmmd-s": _GMMD,
+    # Nothing but its weight keeps GMMD-S from drawing all nodes together.
+    "gmmd-s": {**_GMMD, "weight": LogUniform(0.1, 100)},
 }
 """What we recommend: intervals around what is known to work, for `tpe`, `motpe`, `nsga2` and `random`."""
 

@@ -1,0 +1,37 @@
+"""How alike a fitted model finds two nodes: the kernel of their representations."""
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from fairpass.methods.base import NodeClassifier
+from fairpass.nn.fairness import spread
+from fairpass.training import Task
+
+
+@torch.no_grad()
+def logits_of(model: NodeClassifier, data: Data) -> Tensor:
+    """Return the logits of all nodes, on the CPU."""
+    task = Task(data, model.training.device, need_masks=False)
+    model.program_.eval()
+    logits: Tensor = model.program_(task)
+    return logits.cpu()
+
+
+def likeness(logits: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Return how alike nodes `first` are to nodes `second` (indices that broadcast), from 0 to 1.
+
+    It is the Gaussian kernel of their logits, as wide as the logits of all nodes are spread: 1 for equal logits, and
+    comparable between models.
+    """
+    width = spread(logits, None).clamp(min=1e-12)
+    return (-(logits[first] - logits[second]).square().sum(-1) / width).exp()
+
+
+def evenly(values: Tensor, most: int) -> Tensor:
+    """Return the indices of at most so many values, from the largest down, evenly over their order.
+
+    What is left out is then like what is shown.
+    """
+    order = values.argsort(descending=True, stable=True)
+    return order[torch.linspace(0, len(order) - 1, min(len(order), most)).round().long()]

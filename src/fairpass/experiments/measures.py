@@ -94,8 +94,9 @@ def _neighbourhood(data: Data, logits: Tensor, label: int) -> dict[str, Any]:
     fits = (data.y == label) & (degree >= 6) & (degree <= 40)
     centre = int(torch.where(fits, share, torch.full_like(share, -1.0)).argmax())
     neighbours = target[source == centre]
+    # The same ones whatever the model, so that its picture can be compared with another's.
+    neighbours = neighbours[evenly(len(neighbours), _NEIGHBOURS)]
     similarity = likeness(logits, torch.tensor(centre), neighbours)
-    kept = evenly(similarity, _NEIGHBOURS)
     return {
         "centre": {"node": centre, "label": int(data.y[centre]), "group": int(data.sens[centre])},
         "neighbours": [
@@ -105,7 +106,7 @@ def _neighbourhood(data: Data, logits: Tensor, label: int) -> dict[str, Any]:
                 "group": int(data.sens[node]),
                 "similarity": _short(float(similar)),
             }
-            for node, similar in zip(neighbours[kept], similarity[kept], strict=True)
+            for node, similar in zip(neighbours, similarity, strict=True)
         ],
     }
 

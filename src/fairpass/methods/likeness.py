@@ -28,10 +28,9 @@ def likeness(logits: Tensor, first: Tensor, second: Tensor) -> Tensor:
     return (-(logits[first] - logits[second]).square().sum(-1) / width).exp()
 
 
-def evenly(values: Tensor, most: int) -> Tensor:
-    """Return the indices of at most so many values, from the largest down, evenly over their order.
+def evenly(count: int, most: int) -> Tensor:
+    """Return at most so many of `count` indices, evenly from the first to the last.
 
     What is left out is then like what is shown.
     """
-    order = values.argsort(descending=True, stable=True)
-    return order[torch.linspace(0, len(order) - 1, min(len(order), most)).round().long()]
+    return torch.linspace(0, count - 1, min(count, most)).round().long()

@@ -28,6 +28,7 @@ def neighbourhoods(
     for node in _examples(nodes, np.asarray(predicted[chosen]), np.bincount(source.numpy(), minlength=task.num_nodes)):
         neighbours = target[source == node]
         alike = {name: likeness(values, torch.tensor(node), neighbours) for name, values in logits.items()}
+        order = alike[chosen].argsort(descending=True, stable=True)
         cases.append(
             {
                 "centre": _described(node, data, task, predicted),
@@ -37,7 +38,7 @@ def neighbourhoods(
                         **_described(int(neighbours[i]), data, task, predicted),
                         "similarity": {name: round(float(values[i]), 3) for name, values in alike.items()},
                     }
-                    for i in evenly(alike[chosen], _NEIGHBOURS).tolist()
+                    for i in order[evenly(len(order), _NEIGHBOURS)].tolist()
                 ],
             }
         )

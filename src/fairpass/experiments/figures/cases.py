@@ -72,7 +72,7 @@ def _neighbourhoods(findings: Findings, dataset: str) -> Figure:
 
 def _neighbourhood(ax: Axes, picture: Mapping[str, Any]) -> None:
     # Nodes of one group and label stand together, so that the widths of their lines can be compared.
-    neighbours = sorted(picture["neighbours"], key=lambda n: (n["group"], n["label"], -n["similarity"]))
+    neighbours = sorted(picture["neighbours"], key=lambda n: (n["group"], n["label"], n["node"]))
     centre = picture["centre"]
     for i, node in enumerate(neighbours):
         angle = 2 * math.pi * (i + 0.5) / len(neighbours)

@@ -79,9 +79,8 @@ class Box:
         """Return `c` of every mode, `(B, 1, m_d, m_1 ... m_{d-1})`."""
         modes = _modes(self.sizes)
         side, alpha = self.side[:, modes.axis], self.alpha[:, None]
-        weights = (
-            modes.exponentials * np.exp(modes.exponent / (side * side * alpha)) / (np.sqrt(alpha / math.pi) * side)
-        )
+        weights = np.exp(modes.exponent / (side * side * alpha)) * modes.exponentials
+        weights /= np.sqrt(alpha / math.pi) * side
         *others, last = (weights[:, part] for part in modes.parts)
         left = others[0] if others else np.ones((len(weights), 1))
         if len(others) == 2:
@@ -89,45 +88,41 @@ class Box:
         return torch.from_numpy(last[:, None, :, None] * left[:, None, None]).to(self.like)
 
     @cached_property
-    def _slopes(self) -> list[Tensor]:
-        """Return for each axis what its derivative multiplies the swapped moments with, `(B, d, 1, m_d, m_left)`.
+    def _derivatives(self) -> list[tuple[Tensor, int, Tensor]]:
+        """Return for each axis what its derivative multiplies the moments with, after it has put them in which order.
 
-        One of the last two is 1. The direction of the axis is part of it, so that gradients are in the points' own
-        coordinates.
+        The factors are `(B, d, 1, m_d, m_left)`, one of the last two being 1: the direction of the axis is part of
+        them, so that gradients are in the points' own coordinates. The order is along the axis of the moments named.
         """
         modes = _modes(self.sizes)
         omega = modes.slope / self.side[:, modes.axis]
-        factors = []
-        for k, part in enumerate(modes.parts):
-            along = omega[:, part]
-            shaped = along[:, None, None, :, None] if k == len(self.sizes) - 1 else along[:, None, None, None]
+        found = []
+        for k, (axis, order) in enumerate(_swaps(self.sizes, self.like.device)):
+            along = omega[:, modes.parts[k]]
             if len(self.sizes) == 3 and k < 2:
                 other = self.sizes[1 - k]
-                shaped = np.repeat(shaped, other, 4) if k == 0 else np.tile(shaped, other)
-            factors.append(torch.from_numpy(self.axes[:, k, :, None, None, None] * shaped).to(self.like))
-        return factors
+                along = np.repeat(along, other, 1) if k == 0 else np.tile(along, other)
+            along = along[:, None, None, :, None] if axis == 3 else along[:, None, None, None]
+            factor = torch.from_numpy(self.axes[:, k, :, None, None, None] * along).to(self.like)
+            found.append((factor, axis, order))
+        return found
 
     def gradient(self, moments: Tensor) -> Tensor:
-        """Return the moments of all first derivatives, `(B, d, ...)` for moments `(B, ..., m_d, m_left)`.
-
-        A cosine's derivative is minus a sine, a sine's a cosine: the halves change places.
-        """
-        columns = moments.flatten(1, -3)[:, None]
-        total = None
-        for factor, (axis, order) in zip(self._slopes, _swaps(self.sizes, moments.device), strict=True):
-            swapped = columns.index_select(axis, order)
-            total = factor * swapped if total is None else total.addcmul_(factor, swapped)
-        assert total is not None
-        return total.reshape(len(moments), len(self.sizes), *moments.shape[1:])
+        """Return the moments of all first derivatives, `(B, d, ...)` for moments `(B, ..., m_d, m_left)`."""
+        made = self._derive(moments.flatten(1, -3)[:, None])
+        return made.reshape(len(moments), len(self.sizes), *moments.shape[1:])
 
     def divergence(self, moments: Tensor) -> Tensor:
         """Return the moments `(B, q, m_d, m_left)` of the divergence of a field with moments `(B, d, q, ...)`."""
-        total = None
-        for factor, (axis, order) in zip(self._slopes, _swaps(self.sizes, moments.device), strict=True):
-            swapped = moments.index_select(axis, order)
-            total = factor * swapped if total is None else total.addcmul_(factor, swapped)
-        assert total is not None
-        return total.sum(1)
+        return self._derive(moments).sum(1)
+
+    def _derive(self, moments: Tensor) -> Tensor:
+        # A cosine's derivative is minus a sine, a sine's a cosine: the halves change places.
+        (factor, axis, order), *others = self._derivatives
+        total = factor * moments.index_select(axis, order)
+        for factor, axis, order in others:
+            total.addcmul_(factor, moments.index_select(axis, order))
+        return total
 
 
 class _Modes(NamedTuple):

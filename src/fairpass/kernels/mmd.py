@@ -111,12 +111,13 @@ class Discrepancy:
             self._coupling = identity[:1, :1]
         else:
             self._columns, self._coupling = groups.membership, coupling
-        # What a node's own column makes of the slopes of all columns.
+        # What a node's own column makes of the sums of all columns.
         self._coupled = self._columns @ self._coupling
+        self._twice_coupled = 2 * self._coupled
         # No similarity exceeds 1, and a squared discrepancy is never negative.
         self.least = -float(count * (count - 1)) if simplified else 0.0
         # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
-        self._row_sums = groups.membership @ coupling.abs().sum(1)
+        self._row_sums = 8 * (groups.membership @ coupling.abs().sum(1, keepdim=True))
 
     def value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f`, one number for each problem of the batch."""
@@ -142,8 +143,11 @@ class Discrepancy:
                 (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=again)
             return gradient, value.detach()
         slopes, gram = gauss_slope(points, self._columns, alpha, eps=self.eps)
+        value = (self._coupling * gram).sum((-2, -1))
+        if slopes.shape[-2] == 1:
+            return self._twice_coupled * slopes[..., 0, :], value
         # Not a product with a vector for each node: of so many tiny ones PyTorch would make as many calls.
-        return 2 * (self._coupled[..., None] * slopes).sum(-2), (self._coupling * gram).sum((-2, -1))
+        return (self._twice_coupled[..., None] * slopes).sum(-2), value
 
     def curvature(self, alpha: float | Tensor) -> Tensor:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.
@@ -152,7 +156,11 @@ class Discrepancy:
         :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; Gershgorin's row sums then give a diagonal matrix
         above it. An `alpha` for each problem of a batch has two more axes here, `(B, 1, 1)`.
         """
-        return 8 * alpha * self._row_sums[:, None]
+        return alpha * self._row_sums
+
+    def stiffness(self, alpha: float | Tensor) -> Tensor:
+        """Return the largest of the bounds of `curvature`."""
+        return alpha * self._row_sums.max()
 
 
 def mmd2(

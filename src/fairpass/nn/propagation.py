@@ -196,7 +196,7 @@ class GMMDPropagation(nn.Module):
         gamma = 1 / (1 + self.lambda_s)
         if smoothed is None:
             smoothed = self._smooth(F, graph)
-        Y = (1 - gamma) * smoothed + gamma * x_in
+        Y = torch.lerp(x_in, smoothed, 1 - gamma)
         if self.step == "paper":
             return Y - gamma * self._term(F, discrepancy, drawn).gradient(F)[0], None
         if self.fair_steps == 0:
@@ -207,28 +207,33 @@ class GMMDPropagation(nn.Module):
         # Only these operators come from an objective; attention and sums over neighbours do not.
         if self.backbone != "gcn" or not isinstance(graph, Adjacency) or not graph.is_symmetric:
             return moved, None
-        after = graph @ moved
+        next_smoothed = graph @ moved
         with torch.no_grad():
-            gained = self._smoothness(F, smoothed, x_in) - self._smoothness(moved, after, x_in)
+            # h_s(F) - h_s(moved), the operator being symmetric.
+            both = F + moved
+            slope = torch.sub(both, x_in, alpha=2) + self.lambda_s * (both - smoothed - next_smoothed)
+            gained = ((F - moved) * slope).sum((-2, -1)) / 2
             lowered = term.stays_below(moved, at_most, F, gained)
         if bool(lowered.all()):
-            return moved, after
+            return moved, next_smoothed
         damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
         return torch.where(lowered[..., None, None], moved, damped), None
 
     def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: FairnessTerm) -> tuple[Tensor, Tensor]:
         """Take the fairness steps from `Y`; return where they led, and a bound on the fairness term there."""
-        moved, pull = Y, torch.zeros_like(Y)
+        moved, pull = Y, None
         for _ in range(self.fair_steps):
-            start = pull
+            before, start = moved, pull
             gradient, value = term.gradient(moved)
-            step = -size * (pull + gradient)
-            moved = moved + step
+            moved = torch.addcmul(moved, size, gradient if pull is None else gradient + pull, value=-1)
             pull = (moved - Y) / gamma
+        assert pull is not None  # there is at least one step
         with torch.no_grad():
             # |F - Y|^2/(2 gamma) + lambda_f h_f(F) fell in the last step by at least |step|^2/(2 size).
-            change = gamma * (start.square() - pull.square()) - step.square() / size
-            return moved, value + change.sum((-2, -1)) / 2
+            change = gamma * pull.square() + (moved - before).square() / size
+            if start is not None:
+                change -= gamma * start.square()
+            return moved, value - change.sum((-2, -1)) / 2
 
     def _smoothness(self, F: Tensor, smoothed: Tensor, x_in: Tensor) -> Tensor:
         """Return `h_s(F)`, given the product of the operator with `F`."""
@@ -248,7 +253,7 @@ class GMMDPropagation(nn.Module):
         if self.bandwidth == "adaptive":
             alpha = alpha / spread(F, drawn).clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
         if self.lambda_f is None:
-            lambda_f = self.weight / discrepancy.curvature(alpha[..., None, None]).amax((-2, -1), keepdim=True)
+            lambda_f = self.weight / discrepancy.stiffness(alpha[..., None, None])
         else:
             lambda_f = torch.as_tensor(self.lambda_f, dtype=F.dtype, device=F.device).expand(*alpha.shape, 1, 1)
         return FairnessTerm(discrepancy, alpha, lambda_f, drawn)

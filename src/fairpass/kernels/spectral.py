@@ -38,10 +38,10 @@ from fairpass.kernels.cost import SPECTRAL_CALL, spectral_cost
 Floats = NDArray[np.float64]
 
 MAX_DIMENSION = 3
-# Numbers in a chunk's largest temporary, 2 MB in float32: few enough for the cache, enough for few chunks.
-CHUNK_NUMBERS = 1 << 19
-# Waves are computed one by one if they are so few, at so few points; else from each other, in more calls.
-FEW_WAVES, FEW_POINTS = 16, 1 << 13
+# Numbers in a chunk's largest temporary, 4 MB in float32: few enough for the cache, enough for few chunks.
+CHUNK_NUMBERS = 1 << 20
+# Waves are computed one by one if they are so few, at so few points at a time; else from each other, in more calls.
+FEW_WAVES, FEW_POINTS = 16, 1 << 14
 # Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it made anew.
 KEEP_NUMBERS = 1 << 24
 # Points that suffice to see along which axes they lie.
@@ -293,12 +293,12 @@ class Expansion:
     def __init__(self, box: Box, points: Tensor, *, keep: bool = True) -> None:
         self.box, self._points = box, points
         batch, _, count = points.shape
-        multiples = tuple(_multiples(size // 2, batch * count) for size in box.sizes)
-        self._rows = [len(k) for k in multiples]
-        self._turns = box.turns(multiples)
         numbers = batch * count * (math.prod(box.sizes[:-1]) + box.sizes[-1])
         self._kept: list[Features] | None = [] if keep and numbers <= KEEP_NUMBERS else None
         self._step = max(256, CHUNK_NUMBERS // (batch * max(math.prod(box.sizes[:-1]), 6 * box.sizes[-1])))
+        multiples = tuple(_multiples(size // 2, batch * min(self._step, count)) for size in box.sizes)
+        self._rows = [len(k) for k in multiples]
+        self._turns = box.turns(multiples)
 
     def _chunks(self) -> Iterator[tuple[slice, Features]]:
         for i, start in enumerate(range(0, self._points.shape[2], self._step)):

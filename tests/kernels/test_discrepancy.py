@@ -240,6 +240,26 @@ def test_the_value_as_a_constant_is_the_value(n: int, kernel: KernelName, simpli
     torch.testing.assert_close(constant, term.value(points.detach(), 0.6), rtol=0, atol=12 * TIGHT)
 
 
+@variants
+@kernels
+@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize("shift", [0.0, 1e-3, 0.5, 4.0])
+def test_it_is_at_least_its_bound(kernel: KernelName, simplified: bool, groups: int, shift: float) -> None:
+    points, sens = problem(13, 300, groups=groups)
+    points = points + shift * sens[:, None]
+    term = Discrepancy(Groups.of(sens, torch.float64), simplified=simplified, kernel=kernel, eps=TIGHT)
+    stack, alpha = torch.stack([points, 3 * points]), torch.tensor([0.2, 5.0], dtype=torch.float64)
+    assert bool((term.at_least(stack, alpha) <= term.value(stack, alpha) + 1e-12).all())
+
+
+def test_the_bound_is_near_if_the_groups_are_apart() -> None:
+    points, sens = problem(14, 300)
+    points = points + sens[:, None]
+    term = Discrepancy(Groups.of(sens, torch.float64))
+    alpha = torch.tensor(0.1, dtype=torch.float64)
+    assert float(term.at_least(points, alpha)) > 0.8 * float(term.value(points, alpha))
+
+
 def test_batch_equals_one_by_one() -> None:
     points, sens = problem(6)
     stack, alpha = torch.stack([points, 3 * points]), torch.tensor([0.2, 5.0], dtype=torch.float64)

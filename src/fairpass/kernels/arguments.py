@@ -10,6 +10,8 @@ from torch import Tensor
 from fairpass.kernels.dispatch import Backend
 from fairpass.kernels.spectral import MAX_DIMENSION
 
+_TYPES = (torch.float32, torch.float64)
+
 
 def check_backend(backend: str, eps: float, dimension: int) -> None:
     """Raise if there is no such backend, or not for points of this dimension, or not to this tolerance."""
@@ -34,9 +36,9 @@ def as_batch(
     batch. Where the targets are the very same tensor as the sources, they still are.
     """
     points = {names[0]: targets, names[1]: sources}
-    for name, tensor in {**points, "strengths": strengths}.items():
-        known = tensor.dtype in (torch.float32, torch.float64)
-        if tensor.dim() < 2 or not known or tensor.dtype != targets.dtype:
+    dtype = targets.dtype
+    for name, tensor in (*points.items(), ("strengths", strengths)):
+        if tensor.dim() < 2 or tensor.dtype != dtype or dtype not in _TYPES:
             raise ValueError(
                 f"'{name}' must be a tensor of at least two axes, float32 or float64 like the others "
                 f"(got shape {tuple(tensor.shape)}, {tensor.dtype})"
@@ -55,8 +57,8 @@ def as_batch(
         )
     if isinstance(alpha, Tensor) and alpha.requires_grad:
         raise ValueError("'alpha' must be a constant: detach it (gradients by alpha are not provided)")
-    a = torch.as_tensor(alpha, dtype=targets.dtype, device=targets.device)
-    if not all(0 < value < math.inf for value in a.flatten().tolist()):
+    a = torch.as_tensor(alpha, dtype=dtype, device=targets.device)
+    if not all(0 < value < math.inf for value in a.reshape(-1).tolist()):
         raise ValueError(f"'alpha' must be positive and finite (got {alpha})")
     for name, tensor in points.items():
         # The sum is not finite if one of them is not, and takes a thirtieth of the time to look at each.

@@ -286,8 +286,10 @@ class NodeClassifier(ABC):
             raise DataError(f"'data.{what}' must be those of the fitted graph (got {different})")
 
     def __repr__(self) -> str:
-        defaults = {**_defaults(type(self)), "training": self.default_training()}
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
+        usual = _defaults(type(self))
+        if inspect.Parameter.empty not in usual.values():
+            usual = type(self)().get_params()  # with what it makes of an argument that is not given
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(changed)})"
 
 

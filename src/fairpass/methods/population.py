@@ -20,7 +20,7 @@ MemberCallback = Callable[[int, EpochRecord], None]
 
 # Node representations, nodes times members, in one batch. Small graphs gain from many members until all of them no
 # longer fit the cache; on large ones two members at a time already keep the cores busy.
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 16
 
 
 def fit_all(

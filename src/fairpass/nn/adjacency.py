@@ -122,11 +122,14 @@ def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
 
 def _csr(index: Tensor, values: Tensor, num_nodes: int) -> Tensor:
     """Return the CSR tensor of coalesced entries, sorted by row and column."""
-    pointers = row_pointers(index[0], num_nodes)
+    pointers, columns = row_pointers(index[0], num_nodes), index[1]
+    if len(values) <= torch.iinfo(torch.int32).max:
+        # What the sparse library wants; of longer ones PyTorch makes a short copy for every product.
+        pointers, columns = pointers.int(), columns.int()
     with warnings.catch_warnings():
         # PyTorch says once a process that CSR is in beta; what we use of it is tested here.
         warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-        return torch.sparse_csr_tensor(pointers, index[1], values, (num_nodes, num_nodes))
+        return torch.sparse_csr_tensor(pointers, columns, values, (num_nodes, num_nodes))
 
 
 def row_pointers(rows: Tensor, num_nodes: int) -> Tensor:

@@ -41,10 +41,12 @@ class FairnessTerm:
     def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
         """Return whether the term, `at_most` so much at `moved`, rose from `F` by no more than `gained`.
 
-        One answer for each problem of the batch. Mostly the bound decides; if not, both values are computed, as one.
+        One answer for each problem of the batch. Mostly bounds decide; if not, both values are computed, as one.
         """
         weight = self.lambda_f[..., 0, 0]
         below: Tensor = at_most <= weight * self.discrepancy.least + gained
+        if not bool(below.all()):
+            below = at_most <= weight * self.discrepancy.at_least(self._taking_part(F), self.alpha) + gained
         if bool(below.all()):
             return below
         both = torch.stack([self._taking_part(F), self._taking_part(moved)])

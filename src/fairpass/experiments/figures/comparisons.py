@@ -102,7 +102,7 @@ def _front(ax: Axes, front: Front) -> None:
 
 
 def runtime(findings: Findings) -> dict[str, Figure]:
-    """Return the time of an epoch for each method, on a logarithmic axis."""
+    """Return the time of an epoch for each method."""
     datasets = findings.datasets("runtime")
     labels = list(dict.fromkeys(label for d in datasets for label in findings.labels("runtime", d)))
     figure, axes = panels(1, len(datasets), row_height=2.6, sharey=True)
@@ -110,7 +110,7 @@ def runtime(findings: Findings) -> dict[str, Figure]:
         times = [epoch_seconds(findings, dataset, label) for label in labels]
         values = np.array([math.nan if time is None else 1000 * time for time in times])
         is_papers = [label != paper.method_of(label) for label in labels]
-        bars = ax.barh(range(len(labels)), values, color=[colour(label) for label in labels], log=True)
+        bars = ax.barh(range(len(labels)), values, color=[colour(label) for label in labels])
         for bar, hatched in zip(bars, is_papers, strict=True):
             bar.set_alpha(0.55 if hatched else 1.0)
         for place, value in enumerate(values):
@@ -120,7 +120,7 @@ def runtime(findings: Findings) -> dict[str, Figure]:
         ax.set_xlabel("milliseconds per epoch")
         ax.grid(visible=False, axis="y")
         # Room for the numbers at the ends of the bars.
-        ax.set_xlim(right=ax.get_xlim()[1] * 4)
+        ax.set_xlim(0, 1.25 * np.nanmax(values))
     axes[0][0].set_yticks(range(len(labels)), labels)
     axes[0][0].invert_yaxis()
     return {"runtime": figure}

@@ -82,7 +82,7 @@ def test_parameters_changed_after_fit_do_not_reach_the_model(data: Data, tmp_pat
 def test_set_params_checks_as_init_does(fitted: GCN) -> None:
     with pytest.raises(ValueError, match=r"'hidden' must be at least 1 \(got 0\)"):
         fitted.set_params(dropout=0.1, hidden=0)
-    assert fitted.get_params() == {"num_layers": 2, "hidden": 4, "dropout": 0.5, "training": TRAINING}
+    assert fitted.get_params(deep=False) == {"num_layers": 2, "hidden": 4, "dropout": 0.5, "training": TRAINING}
 
 
 def test_repr_can_be_evaluated() -> None:

@@ -55,8 +55,8 @@ def test_trials_go_seed_by_seed() -> None:
         ("constant", 7),
         ("gcn", 7),
     ]
-    assert planned[3].classifier.get_params() == {
-        **methods["gcn"].get_params(),
+    assert planned[3].classifier.get_params(deep=False) == {
+        **methods["gcn"].get_params(deep=False),
         "training": Training(epochs=3, seed=7),
     }
     assert methods["gcn"].training.seed == 0

@@ -102,7 +102,7 @@ def train(
             tracker.finish(evaluation)
     document = {
         "method": method,
-        "parameters": {name: value for name, value in model.get_params().items() if name != "training"},
+        "parameters": model.hyperparameters,
         "training": chosen.to_dict(),
         "epoch": model.epoch_,
         "epochs": len(model.history_),

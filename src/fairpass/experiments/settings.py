@@ -29,9 +29,8 @@ _PUBLIC = {"epochs": 1000, "learning_rate": 1e-3}
 
 def of(classifier: NodeClassifier, **training: Any) -> Configuration:
     """Return a classifier's settings as a configuration, with the threshold chosen on validation."""
-    parameters = {name: value for name, value in classifier.get_params(deep=False).items() if name != "training"}
     settings = {name: value for name, value in classifier.training.to_dict().items() if name != "seed"}
-    return Configuration(classifier.name, parameters, {**settings, **_COMMON, **training})
+    return Configuration(classifier.name, classifier.hyperparameters, {**settings, **_COMMON, **training})
 
 
 def scaled(dataset: str, *configurations: Configuration) -> tuple[Configuration, ...]:

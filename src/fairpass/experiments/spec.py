@@ -55,12 +55,11 @@ class Spec:
     def identity(self) -> dict[str, Any]:
         """Return everything the result depends on, with all defaults filled in, as plain JSON values."""
         classifier = self.configuration.classifier(self.seed)
-        parameters = {name: value for name, value in classifier.get_params(deep=False).items() if name != "training"}
         values = {
             "dataset": self.dataset,
             "scale": self.configuration.scale,
             "method": self.configuration.method,
-            "parameters": parameters,
+            "parameters": classifier.hyperparameters,
             "training": classifier.training.to_dict(),
             "measures": list(self.measures),
         }

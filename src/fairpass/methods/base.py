@@ -200,7 +200,7 @@ class NodeClassifier(ABC):
         """Return what is known of a fit before it begins: it goes into files, and tells fits apart."""
         return {
             "method": self.name,
-            "parameters": {name: value for name, value in self.get_params().items() if name != "training"},
+            "parameters": self.hyperparameters,
             "training": self.training.to_dict(),
             "sizes": task.sizes(),
             "fingerprint": fingerprint(data),
@@ -226,13 +226,18 @@ class NodeClassifier(ABC):
         self.epoch_: int = header["epoch"]
         self.provenance_: dict[str, Any] | None = header["provenance"]
 
-    def get_params(self, deep: bool = False) -> dict[str, Any]:
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Return the hyper-parameters by name: all arguments but `training`."""
+        return {name: getattr(self, name) for name in _defaults(type(self)) if name != "training"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters and `training` by name, as scikit-learn does.
 
         Args:
             deep: whether to return each setting of `training` too, as `training__epochs` and so on.
         """
-        params = {name: getattr(self, name) for name in _defaults(type(self))}
+        params = {**self.hyperparameters, "training": self.training}
         nested = {f"training__{name}": value for name, value in self.training.to_dict().items()}
         return {**params, **nested} if deep else params
 
@@ -242,7 +247,7 @@ class NodeClassifier(ABC):
         A wrong name or value is an error that changes nothing. What was fitted before stays as it is until the
         next `fit`.
         """
-        known = self.get_params(deep=True)
+        known = self.get_params()
         for name in params:
             if name not in known:
                 raise ValueError(f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})")
@@ -251,7 +256,7 @@ class NodeClassifier(ABC):
             training = params.get("training", self.training)
             params["training"] = training.but(**{name.partition("__")[2]: settings[name] for name in settings})
         # A wrong value is an error of `__init__`, as it would have been there.
-        changed = type(self)(**{**self.get_params(), **params})
+        changed = type(self)(**{**self.get_params(deep=False), **params})
         for name in params:
             setattr(self, name, getattr(changed, name))
         return self
@@ -288,8 +293,8 @@ class NodeClassifier(ABC):
     def __repr__(self) -> str:
         usual = _defaults(type(self))
         if inspect.Parameter.empty not in usual.values():
-            usual = type(self)().get_params()  # with what it makes of an argument that is not given
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != usual[name]]
+            usual = type(self)().get_params(deep=False)  # with what it makes of an argument that is not given
+        changed = [f"{name}={value!r}" for name, value in self.get_params(deep=False).items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(changed)})"
 
 

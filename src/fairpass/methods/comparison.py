@@ -115,9 +115,8 @@ class Comparison:
 
 
 def _description(classifier: NodeClassifier) -> dict[str, Any]:
-    parameters = {name: value for name, value in classifier.get_params().items() if name != "training"}
     training = {name: value for name, value in classifier.training.to_dict().items() if name != "seed"}
-    description = {"method": classifier.name, "parameters": parameters, "training": training}
+    description = {"method": classifier.name, "parameters": classifier.hyperparameters, "training": training}
     # As it will be when it is read again: tuples are lists in JSON.
     plain: dict[str, Any] = json.loads(to_json(description))
     return plain

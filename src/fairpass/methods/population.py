@@ -140,8 +140,7 @@ def _key(classifier: NodeClassifier) -> str | None:
     shape = {
         # One that is not given cannot be a row of numbers.
         name: value if name not in own else value is None
-        for name, value in classifier.get_params().items()
-        if name != "training"
+        for name, value in classifier.hyperparameters.items()
     }
     return to_json([classifier.name, shape, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])
 

@@ -94,7 +94,7 @@ def run(trial: Trial, data: Data, callbacks: Sequence[Callback] = ()) -> Run:
 
 
 def _with_seed(classifier: NodeClassifier, seed: int) -> NodeClassifier:
-    parameters = {**classifier.get_params(), "training": classifier.training.but(seed=seed)}
+    parameters = {**classifier.hyperparameters, "training": classifier.training.but(seed=seed)}
     return type(classifier)(**parameters)
 
 

@@ -132,7 +132,7 @@ def _is_stored(classifier: NodeClassifier, file: str, space: Workspace) -> bool:
         stored = load_model(path)
     except ValueError:
         return False
-    same = stored.name == classifier.name and stored.get_params() == classifier.get_params()
+    same = stored.name == classifier.name and stored.get_params(deep=False) == classifier.get_params(deep=False)
     return same and stored.provenance_ == space.data.provenance
 
 

@@ -127,7 +127,7 @@ def _method(
         "method": first.name,
         "summary": first.summary,
         "is_reference": isinstance(first, Constant),
-        "parameters": finite({key: value for key, value in first.get_params().items() if key != "training"}),
+        "parameters": finite(first.hyperparameters),
         "training": finite(first.training.to_dict()),
         "flags": flags(first.name, runs, nodes.labels, majority),
         "thresholds": threshold_counts(first, data, nodes),

@@ -27,7 +27,7 @@ def described(points: Sequence[Point], chosen: NodeClassifier) -> list[dict[str,
 
 def _is(point: Point, model: NodeClassifier) -> bool:
     """Return whether a model was made from a point: it has all of its settings."""
-    parameters, training = finite(model.get_params()), finite(model.training.to_dict())
+    parameters, training = finite(model.hyperparameters), finite(model.training.to_dict())
     return (
         point.method == model.name
         and all(parameters.get(name) == value for name, value in finite(dict(point.parameters)).items())

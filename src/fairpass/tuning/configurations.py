@@ -81,7 +81,7 @@ class Configurations:
         """Return the values that the method has by itself, as far as the search can find them."""
         found = method(self.method)
         itself = found()
-        values = {**itself.training.to_dict(), **itself.get_params()}
+        values = {**itself.training.to_dict(), **itself.hyperparameters}
         return {name: values[name] for name, dimension in self.varied.items() if dimension.contains(values[name])}
 
     def shape(self) -> list[str]:
@@ -92,10 +92,10 @@ class Configurations:
 
     def point(self, values: Mapping[str, Any], **outcome: Any) -> Point:
         """Return how a configuration did."""
-        parameters = self.classifier(values).get_params()
-        training = parameters.pop("training").to_dict()
+        classifier = self.classifier(values)
+        training = classifier.training.to_dict()
         del training["seed"]
-        return Point(self.method, parameters, training, **outcome)
+        return Point(self.method, classifier.hyperparameters, training, **outcome)
 
     def describe(self) -> dict[str, Any]:
         """Return what tells these configurations from others, as plain values."""
@@ -110,4 +110,4 @@ class Configurations:
 
 
 def _parameters(found: type[NodeClassifier]) -> list[str]:
-    return [name for name in found().get_params() if name != "training"]
+    return list(found().hyperparameters)

@@ -168,7 +168,7 @@ def _settings(record: Record) -> Iterable[str]:
 
     default = method(record["method"])()
     for name, value in record["parameters"].items():
-        if value != default.get_params(deep=False)[name]:
+        if value != default.hyperparameters[name]:
             yield f"{name}={_in_words(value)}"
     usual = default.default_training().to_dict()
     for name, value in record["training"].items():

@@ -33,7 +33,7 @@ def test_demo_shows_a_table_and_a_sentence(run: Run) -> None:
     result = run("demo")
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stdout.splitlines()]
-    assert lines[1] == "German Credit, published split, last of 2 epochs"
+    assert lines[1] == "German Credit, published split, last of 2 epochs, fairness weight 100"
     assert [line.split()[0] for line in lines[4:8]] == METHODS
     assert all(line.count("±") == 5 for line in lines[4:8])
     assert lines[4].endswith(" -")

@@ -18,6 +18,7 @@ from fairpass.nn.convolution import (
     Operator,
     convolution,
 )
+from fairpass.nn.members import GraphNorm
 
 MakeGraph = Callable[..., SimpleNamespace]
 BACKBONES: list[Backbone] = ["gcn", "gin", "gat"]
@@ -40,7 +41,9 @@ def gin_like(ours: Any, a: int, b: int) -> tuple[nn.Module, list[tuple[Tensor, T
     first, second = nn.Linear(a, b), nn.Linear(b, b)
     pairs = [(ours.first.weight, first.weight), (ours.first.bias, first.bias)]
     pairs += [(ours.second.weight, second.weight), (ours.second.bias, second.bias)]
-    return GINConv(nn.Sequential(first, nn.ReLU(), second)).double(), pairs
+    norm = nn.BatchNorm1d(b)
+    pairs += [(ours.norm.weight, norm.weight), (ours.norm.bias, norm.bias)]
+    return GINConv(nn.Sequential(first, norm, nn.ReLU(), second)).double(), pairs
 
 
 def gat_like(ours: Any, a: int, b: int) -> tuple[nn.Module, list[tuple[Tensor, Tensor]]]:
@@ -130,10 +133,21 @@ def test_network_drops_hidden_units_in_training_only(make_graph: MakeGraph, back
 
 @pytest.mark.parametrize("layer", [GCNConvolution(2, 3), GINConvolution(2, 3), GATConvolution(2, 3)])
 def test_reset_draws_weights_anew(layer: GCNConvolution | GINConvolution | GATConvolution) -> None:
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter += 1  # what starts from a constant would else be the same again
     before = copy.deepcopy(dict(layer.named_parameters()))
     layer.reset_parameters()
     for name, value in layer.named_parameters():
-        assert name == "bias" or not torch.equal(value, before[name])
+        assert not torch.equal(value, before[name])
+
+
+def test_norm_agrees_with_pytorchs() -> None:
+    x = 100 + 30 * torch.randn(50, 3, dtype=torch.float64)
+    ours, theirs = GraphNorm(3).double(), nn.BatchNorm1d(3).double()
+    torch.testing.assert_close(ours(x), theirs(x))
+    torch.testing.assert_close(ours(torch.stack([x, 2 * x]))[1], theirs(2 * x))
+    assert torch.equal(ours.eval()(x), ours.train()(x))
 
 
 def test_errors(make_graph: MakeGraph) -> None:

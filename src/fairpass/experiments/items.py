@@ -74,14 +74,13 @@ def backbones() -> list[Cell]:
         at = {"backbone": backbone.upper()}
         # Attention along every edge for ten masks at once takes seconds an epoch on the large graphs.
         is_slow = backbone == "gat" and d != "german"
-        vanilla = tuple(c.but(training={"epochs": 100}) for c in plain(d, backbone)[:1])
-        fair = tuple(c.but(training={"epochs": 10}) if is_slow else c for c in baseline("fairvgnn", d, backbone)[:1])
+        vanilla = plain(d, backbone)[0].but(training={"epochs": 100})
+        fair = baseline("fairvgnn", d, backbone)[0]
+        fair = fair.but(training={"epochs": 10}) if is_slow else fair
         seeds = ONE if is_slow else FIVE if d == "german" else TWO
-        cells.append(Cell(d, "vanilla", vanilla, seeds, at))
-        cells.append(Cell(d, "FairVGNN", fair, seeds, at))
-        for name in METHODS:
-            ours = tuple(c.but(training={"epochs": SWEEP_EPOCHS[d]}) for c in recommended(name, d, backbone)[:1])
-            cells.append(Cell(d, LABELS[name], ours, seeds, at))
+        methods = {"vanilla": vanilla, "FairVGNN": fair}
+        methods |= {LABELS[name]: recommended(name, d, backbone)[0] for name in METHODS}
+        cells += [Cell(d, label, settings.scaled(d, c), seeds, at) for label, c in methods.items()]
     return cells
 
 

@@ -13,7 +13,7 @@ from torch_geometric.nn.inits import glorot, zeros
 
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
-from fairpass.nn.members import Linear, dropout
+from fairpass.nn.members import GraphNorm, Linear, dropout
 
 Backbone = Literal["gcn", "gin", "gat"]
 Operator = Adjacency | Structure
@@ -45,22 +45,27 @@ class GCNConvolution(nn.Module):
 
 
 class GINConvolution(nn.Module):
-    r""":math:`\mathrm{MLP}\big((A + (1+\epsilon) I) X\big)`, as `torch_geometric.nn.GINConv` with a two-layer MLP."""
+    r""":math:`\mathrm{MLP}\big((A + (1+\epsilon) I) X\big)`, as `torch_geometric.nn.GINConv` with a two-layer MLP.
+
+    Sums over many neighbours are large. As in the GIN of its authors, they are normalised between the two layers.
+    """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
         self.first, self.second = Linear(in_channels, out_channels), Linear(out_channels, out_channels)
+        self.norm = GraphNorm(out_channels)
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
         self.first.reset_parameters()
+        self.norm.reset_parameters()
         self.second.reset_parameters()
 
     def forward(self, x: Tensor, operator: Operator) -> Tensor:
         """Return the convolved features, `(..., N, out_channels)`."""
         if not isinstance(operator, Adjacency):
             raise ValueError("'operator' must be an Adjacency for a GIN (got a Structure)")
-        out: Tensor = self.second(self.first(operator @ x).relu())
+        out: Tensor = self.second(self.norm(self.first(operator @ x)).relu())
         return out
 
 

@@ -135,7 +135,7 @@ def test_network_drops_hidden_units_in_training_only(make_graph: MakeGraph, back
 def test_reset_draws_weights_anew(layer: GCNConvolution | GINConvolution | GATConvolution) -> None:
     with torch.no_grad():
         for parameter in layer.parameters():
-            parameter += 1  # what starts from a constant would else be the same again
+            parameter.add_(1)  # what starts from a constant would else be the same again
     before = copy.deepcopy(dict(layer.named_parameters()))
     layer.reset_parameters()
     for name, value in layer.named_parameters():

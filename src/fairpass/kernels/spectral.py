@@ -346,16 +346,21 @@ def _multiples(kappa: int, points: int) -> NDArray[np.int64]:
     return 1 << np.arange(kappa.bit_length())
 
 
+def _columns(strengths: Tensor) -> Tensor:
+    """Return `(B, N, q)` with the nodes last, and each column in one piece."""
+    return strengths.mT.contiguous()
+
+
 def spectral_sum(targets: Expansion, sources: Expansion, strengths: Tensor) -> Tensor:
     """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j`, to `eps sum_j |w_j|` and rounding."""
-    return targets.evaluate(sources.moments(strengths.mT)).mT
+    return targets.evaluate(sources.moments(_columns(strengths))).mT
 
 
 def spectral_vjp(
     targets: Expansion, sources: Expansion, strengths: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of `<grad, spectral_sum(...)>` by targets, sources and strengths."""
-    box, w, g = targets.box, strengths.mT, grad.mT
+    box, w, g = targets.box, _columns(strengths), _columns(grad)
     q = w.shape[1]
 
     def fold(values: Tensor, weights: Tensor) -> Tensor:
@@ -372,7 +377,7 @@ def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor
 
     The last is in moments, `(B, d, q, ...)`, and the start of the next derivative.
     """
-    moments = points.moments(strengths.mT)
+    moments = points.moments(_columns(strengths))
     first = points.box.gradient(moments)
     values = points.evaluate(first.flatten(1, 2))
     return torch.unflatten(values, 1, first.shape[1:3]).permute(0, 3, 2, 1), points.gram(moments), first
@@ -395,7 +400,7 @@ def spectral_slope_vjp(
     values = torch.unflatten(points.evaluate(torch.cat(parts, 1)), 1, (-1, q))
     hessian = torch.unflatten(values.index_select(1, where), 1, (d, d))
     pulls = (hessian * incoming[:, None]).sum(2)
-    by_point = pulls.addcmul_(values[:, len(below) : len(below) + d], strengths.mT[:, None]).sum(2).mT
+    by_point = pulls.addcmul_(values[:, len(below) : len(below) + d], _columns(strengths)[:, None]).sum(2).mT
     return by_point, values[:, -1].mT if by_strength else None
 
 

@@ -130,7 +130,7 @@ def gauss_gram(points: Tensor, strengths: Tensor, alpha: float | Tensor, *, eps:
     plan = choose(t, t, w.shape[-1], a, "auto", eps)
     if plan.expansions is not None:
         expansion, _ = plan.expansions
-        gram = expansion.gram(expansion.moments(w.mT))
+        gram = expansion.gram(expansion.moments(w.mT.contiguous()))
     else:
         gram = w.mT @ _solve(plan, GAUSSIAN, t, t, w, a, eps)
     return gram.reshape(*shape, *gram.shape[-2:])

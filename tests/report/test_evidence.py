@@ -191,7 +191,7 @@ def test_a_missing_group_is_said(german: Data, models: Models) -> None:
 def test_points_of_tuning(german: Data, models: Models) -> None:
     model = models["gmmd"][0]
     training = {name: value for name, value in model.training.to_dict().items() if name != "seed"}
-    parameters = {name: value for name, value in model.get_params().items() if name != "training"}
+    parameters = model.hyperparameters
 
     def point(weight: float, utility: float, unfairness: float) -> Point:
         metrics = dict.fromkeys(("AUC", "F1", "ACC"), utility) | dict.fromkeys(("DP", "EO"), unfairness)

@@ -14,9 +14,9 @@ from benchmarks.kernels import cloud, signed_strengths
 from benchmarks.result import Cell, Result, Table
 from benchmarks.timing import side_by_side
 from fairpass.kernels import cost, gauss_sum
+from fairpass.kernels.box import fit_box, reach
 from fairpass.kernels.dispatch import FEW_PAIRS, Backend, choose
 from fairpass.kernels.pairwise import GAUSSIAN, pairwise_sum
-from fairpass.kernels.spectral import fit_box, reach
 from fairpass.kernels.split import Cut, Piece, cut, split_sum
 
 EPS = 1e-7

@@ -249,6 +249,7 @@ def test_three_labels_have_three_scores(run: Run, people: list[str | Path], tmp_
     assert found["label"].tolist() == [str(name).removeprefix("score of ") for name in scores.idxmax(axis=1)]
 
 
+# The warning is what users are to see: here it is no error.
 @pytest.mark.filterwarnings("default::sklearn.exceptions.UndefinedMetricWarning")
 def test_what_is_not_defined_is_a_dash_and_a_warning(run: Run, run_json: RunJson, people: list[str | Path]) -> None:
     nodes = pd.read_csv(people[1])

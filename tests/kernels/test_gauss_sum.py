@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.autograd import backward, gradcheck, gradgradcheck
 
 from fairpass.kernels import gauss_sum, sums
+from fairpass.kernels.box import fit_box
 from fairpass.kernels.dispatch import Backend
-from fairpass.kernels.spectral import Expansion, fit_box
+from fairpass.kernels.spectral import Expansion
 
 Make = Callable[..., Tensor]
 Context = Callable[[], AbstractContextManager[None]]

@@ -18,7 +18,7 @@ from fairpass.nn.convolution import (
     Operator,
     convolution,
 )
-from fairpass.nn.members import GraphNorm
+from fairpass.nn.members import NodeNorm
 
 MakeGraph = Callable[..., SimpleNamespace]
 BACKBONES: list[Backbone] = ["gcn", "gin", "gat"]
@@ -144,7 +144,7 @@ def test_reset_draws_weights_anew(layer: GCNConvolution | GINConvolution | GATCo
 
 def test_norm_agrees_with_pytorchs() -> None:
     x = 100 + 30 * torch.randn(50, 3, dtype=torch.float64)
-    ours, theirs = GraphNorm(3).double(), nn.BatchNorm1d(3).double()
+    ours, theirs = NodeNorm(3).double(), nn.BatchNorm1d(3).double()
     torch.testing.assert_close(ours(x), theirs(x))
     torch.testing.assert_close(ours(torch.stack([x, 2 * x]))[1], theirs(2 * x))
     assert torch.equal(ours.eval()(x), ours.train()(x))

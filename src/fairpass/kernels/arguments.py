@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairpass.kernels.box import MAX_DIMENSION
 from fairpass.kernels.dispatch import Backend
-from fairpass.kernels.spectral import MAX_DIMENSION
 
 _TYPES = (torch.float32, torch.float64)
 

@@ -6,8 +6,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from fairpass.kernels.box import MAX_DIMENSION, Box, feature_count, fit_box, reach
 from fairpass.kernels.cost import PIECE, pairwise_cost, spectral_cost
-from fairpass.kernels.spectral import MAX_DIMENSION, Box, Expansion, feature_count, fit_box, reach
+from fairpass.kernels.spectral import Expansion
 from fairpass.kernels.split import Cut, cut
 
 Backend = Literal["auto", "dense", "tiled", "spectral", "split"]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from fairpass.kernels.box import feature_count
 from fairpass.kernels.cost import CUT, PIECE, pairwise_cost, spectral_cost
-from fairpass.kernels.spectral import feature_count
 
 Sum = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Vjp = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]

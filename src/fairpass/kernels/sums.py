@@ -16,6 +16,7 @@ from fairpass.kernels.dispatch import Backend, Plan, choose
 from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, TILE_PAIRS, Kernel, pairwise_sum, pairwise_vjp
 from fairpass.kernels.spectral import (
     Expansion,
+    spectral_gram,
     spectral_slope,
     spectral_slope_vjp,
     spectral_sum,
@@ -129,8 +130,7 @@ def gauss_gram(points: Tensor, strengths: Tensor, alpha: float | Tensor, *, eps:
     t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
     plan = choose(t, t, w.shape[-1], a, "auto", eps)
     if plan.expansions is not None:
-        expansion, _ = plan.expansions
-        gram = expansion.gram(expansion.moments(w.mT.contiguous()))
+        gram = spectral_gram(plan.expansions[0], w)
     else:
         gram = w.mT @ _solve(plan, GAUSSIAN, t, t, w, a, eps)
     return gram.reshape(*shape, *gram.shape[-2:])

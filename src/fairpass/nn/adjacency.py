@@ -126,6 +126,11 @@ def _csr(index: Tensor, values: Tensor, num_nodes: int) -> Tensor:
     if len(values) <= torch.iinfo(torch.int32).max:
         # What the sparse library wants; of longer ones PyTorch makes a short copy for every product.
         pointers, columns = pointers.int(), columns.int()
+    return csr_tensor(pointers, columns, values, num_nodes)
+
+
+def csr_tensor(pointers: Tensor, columns: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+    """Return a square sparse matrix from the parts of its CSR form."""
     with warnings.catch_warnings():
         # PyTorch says once a process that CSR is in beta; what we use of it is tested here.
         warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")

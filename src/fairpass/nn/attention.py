@@ -5,14 +5,13 @@ r"""Attention over a node's neighbours and itself, as a sparse operator whose en
     e_{ij} = \mathrm{LeakyReLU}\big(b_1^\top F_i + b_2^\top F_j\big).
 """
 
-import warnings
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.utils import add_remaining_self_loops, coalesce
 
-from fairpass.nn.adjacency import check_edge_index, row_pointers
+from fairpass.nn.adjacency import check_edge_index, csr_tensor, row_pointers
 
 
 class Structure:
@@ -31,16 +30,12 @@ class Structure:
 
     def matrix(self, values: Tensor) -> Tensor:
         """Return the CSR matrix with these entries."""
-        return self._csr(self.pointers, self.col, values)
+        return csr_tensor(self.pointers, self.col, values, self.num_nodes)
 
     def transpose(self, values: Tensor) -> Tensor:
         """Return the CSR transpose of the matrix with these entries."""
-        return self._csr(self.transposed_pointers, self.transposed_col, values.index_select(0, self.order))
-
-    def _csr(self, pointers: Tensor, col: Tensor, values: Tensor) -> Tensor:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-            return torch.sparse_csr_tensor(pointers, col, values, (self.num_nodes, self.num_nodes))
+        reordered = values.index_select(0, self.order)
+        return csr_tensor(self.transposed_pointers, self.transposed_col, reordered, self.num_nodes)
 
     def row_max(self, values: Tensor) -> Tensor:
         """Return the largest entry of each row, without gradient."""

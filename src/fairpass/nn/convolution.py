@@ -13,7 +13,7 @@ from torch_geometric.nn.inits import glorot, zeros
 
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
-from fairpass.nn.members import GraphNorm, Linear, dropout
+from fairpass.nn.members import Linear, NodeNorm, dropout
 
 Backbone = Literal["gcn", "gin", "gat"]
 Operator = Adjacency | Structure
@@ -53,7 +53,7 @@ class GINConvolution(nn.Module):
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
         self.first, self.second = Linear(in_channels, out_channels), Linear(out_channels, out_channels)
-        self.norm = GraphNorm(out_channels)
+        self.norm = NodeNorm(out_channels)
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""

@@ -49,7 +49,7 @@ class Linear(nn.Linear):
         return torch.matmul(x, self.weight.mT) + self.bias.unsqueeze(-2)
 
 
-class GraphNorm(nn.Module):
+class NodeNorm(nn.Module):
     """Batch normalisation whose batch is always the whole graph: each channel has mean 0 and variance 1 over its nodes.
 
     A network that sees all nodes at every pass has no use for running statistics, and without them it is the same in

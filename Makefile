@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test explore lint format bench docs clean
 
 demo: $(VENV)/.fairpass
 	$(BIN)/fairpass demo
@@ -12,6 +12,12 @@ demo: $(VENV)/.fairpass
 # One thread per worker: two workers with two threads each would fight over two cores.
 test: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+# The property tests with random examples, more of them. SEED=N repeats a run.
+explore: SEED := $(or $(SEED),$(shell date +%s))
+explore: $(VENV)/.dev
+	@echo "make explore SEED=$(SEED)"
+	FAIRPASS_HYPOTHESIS=explore OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-seed=$(SEED)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,14 +1,12 @@
-"""What all tests share: no time limit for an example, and a cache of their own."""
+"""What all tests share: how examples are drawn, and a cache of their own."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from tests.drawing import load_profile
 
-# Other people's work on the same cores must not fail a test, and in CI the examples are the same every time.
-settings.register_profile("fairpass", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("fairpass")
+# Before any test module is imported: tests take their settings from the profile that is loaded then.
+load_profile()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.datasets.dials import accepted_dials
+from tests.drawing import examples
 from torch_geometric.data import Data
 
 from fairpass.datasets.findings import Finding, find_bias
@@ -75,18 +77,10 @@ def test_values_are_the_statistics(fair: GraphStatistics) -> None:
     assert values["small_cells"] == 500
 
 
-@settings(deadline=None, max_examples=25)
-@given(
-    group_fraction=st.floats(0.1, 0.9),
-    label_bias=st.floats(-0.4, 0.4),
-    num_groups=st.integers(2, 4),
-    known=st.floats(0.1, 1),
-    seed=st.integers(0, 9),
-)
-def test_always_sentences_with_numbers_worst_first(
-    group_fraction: float, label_bias: float, num_groups: int, known: float, seed: int
-) -> None:
-    data = synthetic(300, group_fraction=group_fraction, label_bias=label_bias, num_groups=num_groups, seed=seed)
+@examples(25)
+@given(dials=accepted_dials(300), known=st.floats(0.1, 1), seed=st.integers(0, 9))
+def test_always_sentences_with_numbers_worst_first(dials: dict[str, Any], known: float, seed: int) -> None:
+    data = synthetic(**dials, seed=seed)
     hidden = torch.rand(2, 300, generator=torch.Generator().manual_seed(seed)) > known
     data.y, data.sens = data.y.masked_fill(hidden[0], -1), data.sens.masked_fill(hidden[1], -1)
     statistics = describe(data)

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 from scipy.spatial import distance_matrix
+from tests.drawing import examples
 
 from fairpass.datasets import similarity
 from fairpass.datasets.similarity import build_graph, directed_pairs, undirected_edges
@@ -82,7 +83,7 @@ tiny_tables = grid_tables.map(lambda table: 1e-12 * table)
 far_tables = grid_tables.map(lambda table: 1e9 + table)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(st.one_of(grid_tables, real_tables, tiny_tables, far_tables), thresholds)
 def test_equals_the_dense_recipe(features: NDArray[np.float64], threshold: float) -> None:
     before = features.copy()

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
+from tests.drawing import examples
 from torch_geometric.data import Data
 from torch_geometric.utils import erdos_renyi_graph, homophily
 
@@ -131,7 +132,7 @@ def random_graph(seed: int, nodes: int = 60, classes: int = 3, groups: int = 4) 
     )
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**31), st.integers(2, 5), st.integers(2, 5))
 def test_agrees_with_independent_implementations(seed: int, classes: int, groups: int) -> None:
     data = random_graph(seed, classes=classes, groups=groups)

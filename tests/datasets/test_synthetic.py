@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from tests.datasets.dials import accepted_dials
+from tests.drawing import examples
 from torch_geometric.data import Data
 from torch_geometric.utils import contains_self_loops, is_undirected
 
@@ -76,7 +78,7 @@ def test_seed() -> None:
         assert not torch.equal(one[key], other[key])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     class_homophily=st.floats(0, 1),
     sens_homophily=st.floats(0, 1),
@@ -139,32 +141,17 @@ def test_dense_cells_have_every_pair(size: int) -> None:
     assert torch.equal(data.edge_index, same_cell.nonzero().T)
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    label_bias=st.floats(-0.5, 0.5),
-    group_fraction=st.floats(0.1, 0.9),
-    base_rate=st.floats(0.45, 0.55),
-    num_groups=st.integers(2, 4),
-)
-def test_base_rates_and_group_sizes_are_the_dials(
-    label_bias: float, group_fraction: float, base_rate: float, num_groups: int
-) -> None:
-    size = 1000
-    data = synthetic(
-        size,
-        avg_degree=1,
-        label_bias=label_bias * 0.8,
-        group_fraction=group_fraction,
-        base_rate=base_rate,
-        num_groups=num_groups,
-    )
+@examples(40)
+@given(dials=accepted_dials(1000))
+def test_base_rates_and_group_sizes_are_the_dials(dials: dict[str, Any]) -> None:
+    data = synthetic(**dials, avg_degree=1)
     sizes = torch.bincount(data.sens)
-    assert int(sizes[0]) == pytest.approx(size * (1 - group_fraction), abs=1)
+    assert int(sizes[0]) == pytest.approx(1000 * (1 - dials["group_fraction"]), abs=1)
     assert int(sizes[1:].max() - sizes[1:].min()) <= 1
     found = rates(data)
     smallest = int(sizes.min())
-    assert found[0] - found[-1] == pytest.approx(label_bias * 0.8, abs=1 / smallest)
-    assert float(data.y.double().mean()) == pytest.approx(base_rate, abs=(num_groups + 1) / size)
+    assert found[0] - found[-1] == pytest.approx(dials["label_bias"], abs=1 / smallest)
+    assert float(data.y.double().mean()) == pytest.approx(dials["base_rate"], abs=(dials["num_groups"] + 1) / 1000)
 
 
 def test_groups_between_the_first_and_the_last() -> None:

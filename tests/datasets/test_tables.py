@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 from torch_geometric.data import Data
 
 from fairpass.datasets.scaling import FeatureScale, scaled
@@ -289,7 +290,7 @@ def test_no_edges(caplog: pytest.LogCaptureFixture) -> None:
     assert "'edges' has no rows" in caplog.text
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, PEOPLE - 1), st.integers(0, PEOPLE - 1)), min_size=1, max_size=60),
     order=st.permutations(range(PEOPLE)),

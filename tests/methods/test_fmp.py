@@ -2,8 +2,9 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 from tests.methods.ingredients import changed, small_graph, some_unknown
 from torch import Tensor
 from torch_geometric.data import Data
@@ -83,7 +84,7 @@ def test_layers_are_the_stated_iteration(data: Data, penalty: Literal["l2", "l1"
     torch.testing.assert_close(propagation(H, adjacency, GroupGaps(task.groups)), x)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 1000), st.sampled_from([2, 3]), st.sampled_from(["l2", "l1"]), st.floats(0.1, 30))
 def test_fairness_step_lowers_the_differences(
     seed: int, groups: int, penalty: Literal["l2", "l1"], weight: float

@@ -7,9 +7,10 @@ import fairlearn.metrics as fl
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
+from tests.drawing import examples
 
 from fairpass.errors import DataError
 from fairpass.metrics import Pair, delta_dp, delta_eo, equalized_odds_difference, rates
@@ -20,7 +21,7 @@ SEEDS = st.integers(0, 10_000)
 DIFFERENCES = [delta_dp, delta_eo, equalized_odds_difference]
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(SEEDS, st.integers(2, 5))
 def test_agrees_with_fairlearn(make_problem: Make, seed: int, groups: int) -> None:
     p = make_problem(seed, groups=groups)
@@ -32,7 +33,7 @@ def test_agrees_with_fairlearn(make_problem: Make, seed: int, groups: int) -> No
     )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS, st.integers(2, 4), st.integers(2, 4))
 def test_worst_pair_and_class_by_brute_force(make_problem: Make, seed: int, groups: int, classes: int) -> None:
     p = make_problem(seed, groups=groups, classes=classes, unknown=True)
@@ -54,7 +55,7 @@ def test_worst_pair_and_class_by_brute_force(make_problem: Make, seed: int, grou
     assert equalized_odds_gap(table).value == pytest.approx(worst(["class", "rest"]))
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(SEEDS)
 def test_the_named_pair_is_where_the_gap_is(make_problem: Make, seed: int) -> None:
     p = make_problem(seed, groups=4, classes=3)

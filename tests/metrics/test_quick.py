@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 
 from fairpass.errors import DataError
 from fairpass.metrics import Quick, evaluate, five, selection
@@ -19,7 +20,7 @@ def _expected(p: SimpleNamespace, scores: np.ndarray, threshold: float = 0.5) ->
     return [e.auc, e.f1, e.acc, e.delta_dp, e.delta_eo]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(2, 4), st.booleans(), st.sampled_from([0.5, 0.3]))
 def test_equals_evaluate(
     make_problem: Make, seed: int, classes: int, groups: int, unknown: bool, threshold: float

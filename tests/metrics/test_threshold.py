@@ -5,8 +5,9 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 
 from fairpass.errors import DataError
 from fairpass.metrics import accuracy, balanced_accuracy, best_threshold, f1, five, selection
@@ -25,7 +26,7 @@ def _quality(p: SimpleNamespace, threshold: float, objective: str) -> float:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 10_000), groups=st.integers(2, 4))
 def test_best_of_all_cuts(make_problem: Make, objective: Objective, seed: int, groups: int) -> None:
     p = make_problem(seed, n=25, groups=groups, unknown=True)

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
+from tests.drawing import examples
 
 from fairpass.errors import DataError
 from fairpass.metrics import accuracy, auc, balanced_accuracy, f1
@@ -17,7 +18,7 @@ Make = Callable[..., SimpleNamespace]
 SEEDS = st.integers(0, 10_000)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SEEDS)
 def test_binary_agrees_with_definitions(make_problem: Make, seed: int) -> None:
     p = make_problem(seed)
@@ -31,7 +32,7 @@ def test_binary_agrees_with_definitions(make_problem: Make, seed: int) -> None:
     assert balanced_accuracy(p.y, p.pred) == pytest.approx(np.mean(recalls))
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(SEEDS)
 def test_multiclass_is_macro_one_against_the_rest(make_problem: Make, seed: int) -> None:
     p = make_problem(seed, classes=4)

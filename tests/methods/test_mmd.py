@@ -51,7 +51,7 @@ def test_groups_become_more_alike_with_more_weight(data: Data) -> None:
     [
         ({"weight": -1.0}, r"'weight' must be at least 0 \(got -1.0\)"),
         ({"alpha": 0.0}, r"'alpha' must be positive \(got 0.0\)"),
-        ({"backbone": "sage"}, r"'backbone' must be one of .* \(got 'sage'\)"),
+        ({"backbone": "cheb"}, r"'backbone' must be one of .* \(got 'cheb'\)"),
         ({"num_layers": 0}, r"'num_layers' must be at least 1 \(got 0\)"),
         ({"hidden": 0}, r"'hidden' must be at least 1 \(got 0\)"),
         ({"dropout": 1.5}, r"'dropout' must be between 0 and 1 \(got 1.5\)"),

@@ -6,30 +6,33 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, GINConv
-from torch_geometric.nn.models import GAT, GCN
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+from torch_geometric.nn.models import GAT, GCN, GraphSAGE
 
 from fairpass.nn import GNN, Adjacency, Structure
+from fairpass.nn.adjacency import Kind
 from fairpass.nn.convolution import (
     Backbone,
     GATConvolution,
     GCNConvolution,
     GINConvolution,
     Operator,
+    SAGEConvolution,
     convolution,
 )
 from fairpass.nn.members import NodeNorm
 
 MakeGraph = Callable[..., SimpleNamespace]
-BACKBONES: list[Backbone] = ["gcn", "gin", "gat"]
-# Narrowing and widening: GCN multiplies in the cheaper order.
+BACKBONES: list[Backbone] = ["gcn", "gin", "gat", "sage"]
+# Narrowing and widening: GCN and GraphSAGE multiply in the cheaper order.
 WIDTHS = [(5, 3), (3, 5)]
 
 
 def operator(graph: SimpleNamespace, backbone: Backbone, edge_weight: Tensor | None = None) -> Operator:
     if backbone == "gat":
         return Structure(graph.edge_index, graph.n)
-    return Adjacency.from_edge_index(graph.edge_index, graph.n, backbone, edge_weight=edge_weight, dtype=torch.float64)
+    kind: Kind = "mean" if backbone == "sage" else backbone
+    return Adjacency.from_edge_index(graph.edge_index, graph.n, kind, edge_weight=edge_weight, dtype=torch.float64)
 
 
 def gcn_like(ours: Any, a: int, b: int) -> tuple[nn.Module, list[tuple[Tensor, Tensor]]]:
@@ -53,12 +56,19 @@ def gat_like(ours: Any, a: int, b: int) -> tuple[nn.Module, list[tuple[Tensor, T
     return theirs, pairs
 
 
+def sage_like(ours: Any, a: int, b: int) -> tuple[nn.Module, list[tuple[Tensor, Tensor]]]:
+    theirs = SAGEConv(a, b).double()
+    pairs = [(ours.weight, theirs.lin_l.weight), (ours.root.bias, theirs.lin_l.bias)]
+    pairs += [(ours.root.weight, theirs.lin_r.weight)]
+    return theirs, pairs
+
+
 def as_ours(theirs: Tensor, ours: Tensor) -> Tensor:
     """Return PyG's parameter (or its gradient) in the shape of ours, which are `in x out`."""
     return (theirs if theirs.shape == ours.shape else theirs.mT).reshape(ours.shape)
 
 
-PYG = {"gcn": gcn_like, "gin": gin_like, "gat": gat_like}
+PYG = {"gcn": gcn_like, "gin": gin_like, "gat": gat_like, "sage": sage_like}
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -96,13 +106,18 @@ def test_gcn_with_edge_weights_agrees_with_pyg(make_graph: MakeGraph, directed: 
     )
 
 
-@pytest.mark.parametrize(("backbone", "model"), [("gcn", GCN), ("gat", GAT)])
+@pytest.mark.parametrize(("backbone", "model"), [("gcn", GCN), ("gat", GAT), ("sage", GraphSAGE)])
 def test_network_agrees_with_pygs_model(make_graph: MakeGraph, backbone: Backbone, model: Any) -> None:
     graph = make_graph(c=5)
     ours = GNN(backbone, (5, 4, 2)).double().eval()
     theirs = model(5, 4, num_layers=2, out_channels=2).double().eval()
     with torch.no_grad():
         for mine, its in zip(ours.convolutions, theirs.convs, strict=True):
+            if isinstance(mine, SAGEConvolution):
+                its.lin_l.weight.copy_(mine.weight.T)
+                its.lin_l.bias.copy_(mine.root.bias)
+                its.lin_r.weight.copy_(mine.root.weight)
+                continue
             its.lin.weight.copy_(mine.weight.T)
             if isinstance(mine, GATConvolution):
                 its.att_dst.copy_(mine.attention.b_target.T)
@@ -110,7 +125,29 @@ def test_network_agrees_with_pygs_model(make_graph: MakeGraph, backbone: Backbon
     torch.testing.assert_close(ours(graph.x, operator(graph, backbone)), theirs(graph.x, graph.edge_index))
 
 
-@pytest.mark.parametrize("backbone", ["gcn", "gin"])
+def test_sage_of_an_isolated_node_is_its_own_features_alone(make_graph: MakeGraph) -> None:
+    graph = make_graph(c=4)
+    layer = SAGEConvolution(4, 3).double()
+    out = layer(graph.x, operator(graph, "sage"))
+    torch.testing.assert_close(out[-1], layer.root(graph.x[-1]))
+    # The mean over the neighbours of a node is what PyG's aggregator makes of them.
+    node = int(graph.edge_index[1, 0])
+    neighbours = graph.edge_index[0, graph.edge_index[1] == node]
+    torch.testing.assert_close(out[node], graph.x[neighbours].mean(0) @ layer.weight + layer.root(graph.x[node]))
+
+
+def test_sage_starts_as_pygs_does() -> None:
+    torch.manual_seed(0)
+    ours, theirs = SAGEConvolution(100, 400), SAGEConv(100, 400)
+    for mine, its in ((ours.weight, theirs.lin_l.weight), (ours.root.weight, theirs.lin_r.weight)):
+        for value in (mine, its):  # uniform within 1 / sqrt(100)
+            assert 0.0999 < float(value.detach().abs().max()) <= 0.1
+            assert float(value.detach().std()) == pytest.approx(0.1 / 3**0.5, rel=0.01)
+    for bias in (ours.root.bias, theirs.lin_l.bias):
+        assert 0.09 < float(bias.detach().abs().max()) <= 0.1
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gin", "sage"])
 @pytest.mark.parametrize("widths", WIDTHS)
 def test_a_batch_is_its_members_one_by_one(make_graph: MakeGraph, backbone: Backbone, widths: tuple[int, int]) -> None:
     graph = make_graph()
@@ -131,8 +168,10 @@ def test_network_drops_hidden_units_in_training_only(make_graph: MakeGraph, back
     assert torch.equal(graph.x, before.x)
 
 
-@pytest.mark.parametrize("layer", [GCNConvolution(2, 3), GINConvolution(2, 3), GATConvolution(2, 3)])
-def test_reset_draws_weights_anew(layer: GCNConvolution | GINConvolution | GATConvolution) -> None:
+@pytest.mark.parametrize(
+    "layer", [GCNConvolution(2, 3), GINConvolution(2, 3), GATConvolution(2, 3), SAGEConvolution(2, 3)]
+)
+def test_reset_draws_weights_anew(layer: GCNConvolution | GINConvolution | GATConvolution | SAGEConvolution) -> None:
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(1)  # what starts from a constant would else be the same again
@@ -153,11 +192,13 @@ def test_norm_agrees_with_pytorchs() -> None:
 def test_errors(make_graph: MakeGraph) -> None:
     graph = make_graph()
     adjacency, structure = operator(graph, "gcn"), operator(graph, "gat")
-    with pytest.raises(ValueError, match=r"'backbone' must be one of .* \(got 'sage'\)"):
-        convolution("sage", 2, 2)  # type: ignore[arg-type] # the mistake under test
+    with pytest.raises(ValueError, match=r"'backbone' must be one of .* \(got 'cheb'\)"):
+        convolution("cheb", 2, 2)  # type: ignore[arg-type] # the mistake under test
     with pytest.raises(ValueError, match=r"'operator' must be an Adjacency for a GCN \(got a Structure\)"):
         GCNConvolution(2, 2)(graph.x, structure)
     with pytest.raises(ValueError, match=r"'operator' must be an Adjacency for a GIN \(got a Structure\)"):
         GINConvolution(2, 2)(graph.x, structure)
+    with pytest.raises(ValueError, match=r"'operator' must be an Adjacency for a GraphSAGE \(got a Structure\)"):
+        SAGEConvolution(2, 2)(graph.x, structure)
     with pytest.raises(ValueError, match=r"'operator' must be a Structure for a GAT \(got an Adjacency\)"):
         GATConvolution(2, 2)(graph.x, adjacency)

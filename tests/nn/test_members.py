@@ -1,13 +1,14 @@
 """Modules with a leading axis of members compute what each member would alone."""
 
 import copy
-from typing import Literal
 
 import pytest
 import torch
 from torch import Generator, nn
 
 from fairpass.nn import GNN, MLP, Adjacency
+from fairpass.nn.adjacency import Kind
+from fairpass.nn.convolution import Backbone
 from fairpass.nn.members import Linear, dropout, members, one_per_problem
 
 
@@ -35,10 +36,10 @@ def test_perceptrons(num_layers: int) -> None:
         torch.testing.assert_close(row, module(x))
 
 
-@pytest.mark.parametrize("backbone", ["gcn", "gin"])
-def test_convolutions(backbone: Literal["gcn", "gin"]) -> None:
+@pytest.mark.parametrize(("backbone", "kind"), [("gcn", "gcn"), ("gin", "gin"), ("sage", "mean")])
+def test_convolutions(backbone: Backbone, kind: Kind) -> None:
     alone: list[nn.Module] = [GNN(backbone, (4, 6, 2), 0.0) for _ in range(3)]
-    operator = Adjacency.from_edge_index(edges(), 5, backbone)
+    operator = Adjacency.from_edge_index(edges(), 5, kind)
     x = torch.randn(5, 4, generator=Generator().manual_seed(0))
     for row, module in zip(stacked(alone)(x, operator), alone, strict=True):
         torch.testing.assert_close(row, module(x, operator))

@@ -65,7 +65,7 @@ class EDITS(NodeClassifier):
         drop: number of columns set to zero.
         debias_epochs: rounds of debiasing.
         budget: at most this share of the edges is removed, and at most as many are added.
-        backbone: of the GNN, `"gcn"`, `"gin"` or `"gat"`.
+        backbone: of the GNN, `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
         num_layers: of the GNN.
         hidden: width of the GNN.
         dropout: in the GNN.
@@ -111,7 +111,7 @@ class EDITS(NodeClassifier):
 
         Args:
             data_set: `"german"`, `"bail"` or `"credit"`.
-            backbone: `"gcn"`, `"gin"` or `"gat"`.
+            backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
             training: settings of the training loop that are to be others than the authors', e.g. `seed=1`.
         """
         check_choice(tuple(_AUTHORS), data_set=data_set)

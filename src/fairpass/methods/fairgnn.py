@@ -44,7 +44,7 @@ class FairGNN(NodeClassifier):
         beta: weight of the adversary (the authors' scripts: 1).
         num_known: number of nodes whose sensitive attribute is used, drawn among those outside validation and
             test where it is known; None: all of those.
-        backbone: of the encoder, `"gcn"`, `"gin"` or `"gat"`.
+        backbone: of the encoder, `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
         num_layers: number of the encoder's convolutions.
         hidden: width.
         dropout: between convolutions.
@@ -89,7 +89,7 @@ class FairGNN(NodeClassifier):
 
         Args:
             data_set: `"german"`, `"bail"` or `"credit"`.
-            backbone: `"gcn"`, `"gin"` or `"gat"`.
+            backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
             training: settings of the training loop that are to be others than the default, e.g. `seed=1`.
         """
         check_choice(tuple(_KNOWN), data_set=data_set)

@@ -66,7 +66,7 @@ class FairVGNN(NodeClassifier):
         tau: :math:`\tau`, temperature of the masks.
         classifier_rate: learning rate of the classifier.
         adversary_rate: learning rate of discriminator and masks.
-        backbone: `"gcn"`, `"gin"` or `"gat"`.
+        backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
         hidden: width of the encoder.
         training: settings of the training loop; the learning rate is the encoder's.
     """
@@ -114,7 +114,7 @@ class FairVGNN(NodeClassifier):
 
         Args:
             data_set: `"german"`, `"bail"` or `"credit"`.
-            backbone: `"gcn"`, `"gin"` or `"gat"`; where they have no script, the parameters of `"gcn"`.
+            backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`; where they have no script, the parameters of `"gcn"`.
             training: settings of the training loop that are to be others than the authors', e.g. `seed=1`.
         """
         check_choice([name for name, of in _AUTHORS if of == "gcn"], data_set=data_set)

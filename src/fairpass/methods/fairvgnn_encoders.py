@@ -18,7 +18,7 @@ from fairpass.training import Task
 
 
 class MaskedEncoder(nn.Module):
-    """What the three encoders share: the weights of the features, which are clamped.
+    """What the encoders share: the weights of the features, which are clamped.
 
     Args:
         num_features: number of features `d`.
@@ -57,6 +57,31 @@ class MaskedGCN(MaskedEncoder):
         directions = masks * (head.weight @ self.linear.weight)
         out: Tensor = directions @ view.T + head(self.bias)
         return out
+
+
+class MaskedSAGE(MaskedEncoder):
+    r""":math:`D^{-1} A (X \odot m) W + (X \odot m) R + b`; both `W` and `R` are clamped."""
+
+    def __init__(self, num_features: int, hidden: int) -> None:
+        super().__init__(num_features, hidden)
+        self.root = nn.Linear(num_features, hidden, bias=False)
+
+    def view(self, task: Task, nodes: Tensor | None) -> Tensor:
+        """Return the nodes' rows of the neighbours' mean, and after them the nodes' own, `(n, 2 d)`."""
+        both = torch.cat([task.adjacency("mean") @ task.x, task.x], -1)
+        return both if nodes is None else both[nodes]
+
+    def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
+        """Return the logits, `(K, n)`."""
+        directions = masks.repeat(1, 2) * (head.weight @ torch.cat([self.linear.weight, self.root.weight], -1))
+        out: Tensor = directions @ view.T + head(self.bias)
+        return out
+
+    @torch.no_grad()
+    def clamp(self, bound: Tensor) -> None:
+        """Clamp the weights of feature `i`, of a node itself as of its neighbours, to `+- bound[i]`."""
+        super().clamp(bound)
+        self.root.weight.clamp_(-bound, bound)
 
 
 class Moments(NamedTuple):
@@ -178,4 +203,9 @@ class _Attended(torch.autograd.Function):
         return by_target, by_source, by_value, None, None
 
 
-ENCODERS: dict[Backbone, type[MaskedEncoder]] = {"gcn": MaskedGCN, "gin": MaskedGIN, "gat": MaskedGAT}
+ENCODERS: dict[Backbone, type[MaskedEncoder]] = {
+    "gcn": MaskedGCN,
+    "gin": MaskedGIN,
+    "gat": MaskedGAT,
+    "sage": MaskedSAGE,
+}

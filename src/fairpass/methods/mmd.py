@@ -34,7 +34,7 @@ class MMD(NodeClassifier):
     Args:
         weight: `w`, weight of the discrepancy.
         alpha: parameter of the Gaussian kernel between predictions.
-        backbone: `"gcn"`, `"gin"` or `"gat"`.
+        backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
         num_layers: number of convolutions.
         hidden: width.
         dropout: between convolutions.

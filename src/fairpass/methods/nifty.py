@@ -63,7 +63,7 @@ class NIFTY(NodeClassifier):
         similarity: :math:`\lambda`, weight of similarity against labels.
         drop_edges: share of edges dropped.
         noise: probability with which a column is picked for noise.
-        backbone: `"gcn"`, `"gin"` or `"gat"`.
+        backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
         hidden: width.
         training: settings of the training loop.
     """
@@ -99,7 +99,7 @@ class NIFTY(NodeClassifier):
 
         Args:
             data_set: `"german"`, `"bail"` or `"credit"`.
-            backbone: `"gcn"`, `"gin"` or `"gat"`.
+            backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
             training: settings of the training loop that are to be others than the authors', e.g. `seed=1`.
         """
         check_choice(tuple(_AUTHORS), data_set=data_set)
@@ -233,6 +233,9 @@ class EdgeDropout:
         self.whole, self.backbone, self.share = task.operator(backbone), backbone, share
         self.structure = structure = task.structure
         self.loop = structure.row == structure.col
+        # Every node has an entry for itself here; only those with a loop in the graph are their own neighbours.
+        source, target = task.edge_index
+        self.neighbour = ~self.loop | torch.isin(structure.row, source[source == target])
         low, high = torch.minimum(structure.row, structure.col), torch.maximum(structure.row, structure.col)
         # Both directions of an edge have one number, and so one fate.
         pairs, self.pair = torch.unique(low * structure.num_nodes + high, return_inverse=True)
@@ -251,6 +254,11 @@ class EdgeDropout:
         if self.backbone == "gat":
             return Structure(torch.stack([structure.col, structure.row])[:, kept], structure.num_nodes)
         values = kept.to(self.dtype)
+        if self.backbone == "sage":
+            values = values * self.neighbour
+            degree = structure.matrix(values) @ values.new_ones((structure.num_nodes, 1))
+            values = values / degree[structure.row, 0].clamp(min=1)
+            return Adjacency(structure.matrix(values), structure.transpose(values))
         if self.backbone == "gcn":
             degree = structure.matrix(values) @ values.new_ones((structure.num_nodes, 1))
             scale = degree[:, 0].rsqrt()

@@ -67,7 +67,9 @@ class Task:
 
     def operator(self, backbone: Backbone) -> Operator:
         """Return what a backbone's convolutions multiply with."""
-        return self.structure if backbone == "gat" else self.adjacency(backbone)
+        if backbone == "gat":
+            return self.structure
+        return self.adjacency("mean" if backbone == "sage" else backbone)
 
     @cached_property
     def structure(self) -> Structure:

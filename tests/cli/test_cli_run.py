@@ -57,6 +57,15 @@ def test_another_choice_does_not_tune_again(run_json: RunJson, folder: Path) -> 
     assert "DP of at most 50.0 %" in document["reason"]
 
 
+@pytest.mark.parametrize("limit", ["--max-dp", "--max-eo"])
+def test_options_that_contradict_each_other(run: Run, tmp_path: Path, limit: str) -> None:
+    # Before any work: the configuration is not even read.
+    result = run("run", tmp_path / "fairpass.toml", "--fairness", "0.5", limit, "0.05")
+    assert (result.exit_code, result.stdout) == (2, "")
+    said = " ".join(result.stderr.replace("│", " ").split())
+    assert f"--fairness and {limit} must not be given together (got 0.5 and 0.05)" in said
+
+
 def test_the_model_predicts_for_others(run: Run, folder: Path) -> None:
     others = applicants().drop(columns="decision").iloc[::-1]
     others.to_csv(folder / "others.csv", index=False)

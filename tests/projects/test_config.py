@@ -38,6 +38,12 @@ def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
     assert (config.choice, config.tuning.budget) == (Choice(fairness=0.5), 2)
 
 
+def test_a_choice_does_not_contradict_itself() -> None:
+    assert Choice(max_dp=0.1, max_eo=0.2).max_eo == 0.2
+    with pytest.raises(ValueError, match=r"^'fairness' and 'max_eo' must not be given together \(got 1 and 0.1\)$"):
+        Choice(fairness=1, max_eo=0.1)
+
+
 def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:
     import inspect
 
@@ -60,7 +66,12 @@ def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:
         ('missing = "unknown"', 'missing = "skip"', r"\[groups\] missing must be one of 'error', 'unknown'"),
         ("[choice]", "[chioce]", r"has an unknown key 'chioce': did you mean 'choice'"),
         ("[choice]", "[weather]", r"has an unknown key 'weather': it can have name, directory, question, data"),
-        ("fairness = 0.5", "fairness = 5", r"\[choice\] fairness must be between 0 and 1 \(got 5.0\)"),
+        ("fairness = 0.5", "fairness = 5", r"\[choice\] 'fairness' must be between 0 and 1 \(got 5.0\)"),
+        (
+            "fairness = 0.5",
+            "fairness = 0.5\nmax_dp = 0.05",
+            r"\[choice\] 'fairness' and 'max_dp' must not be given together \(got 0.5 and 0.05\)",
+        ),
         ("fairness = 0.5", "max_dp = true", r"\[choice\] max_dp must be a number \(got True\)"),
         ('methods = ["gmmd"]', 'methods = ["magic"]', r"\[tuning\] methods must be among gcn, .*'magic'"),
         ('methods = ["gmmd"]', "methods = []", r"\[tuning\] methods must be at least one method"),

@@ -47,7 +47,6 @@ def test_limits_leave_the_most_useful_within_them() -> None:
     decision = decide(POINTS, max_dp=0.15)
     assert decision.met
     assert decision.reason == "It is the most useful on the validation front with a DP of at most 15.0 %."
-    assert choose(POINTS, max_dp=0.15, fairness=1) == FAIR
 
 
 def test_limit_on_one_difference_looks_at_that_one() -> None:
@@ -85,6 +84,17 @@ def test_one_point_is_the_choice_for_everybody() -> None:
 def test_wishes_are_shares(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"'{name}' must be between 0 and 1"):
         choose(POINTS, **{name: value})
+
+
+@pytest.mark.parametrize("limit", ["max_dp", "max_eo"])
+@pytest.mark.parametrize("fairness", [0.0, 0.5])
+def test_fairness_and_a_limit_contradict_each_other(limit: str, fairness: float) -> None:
+    message = rf"^'fairness' and '{limit}' must not be given together \(got {fairness} and 0.05\)$"
+    with pytest.raises(ValueError, match=message):
+        choose(POINTS, fairness=fairness, **{limit: 0.05})
+    # Before any work: there is not even anything to choose from.
+    with pytest.raises(ValueError, match=message):
+        decide([], fairness=fairness, **{limit: 0.05})
 
 
 def test_nothing_to_choose_from() -> None:

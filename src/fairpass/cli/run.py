@@ -73,6 +73,7 @@ def run(
         from fairpass.projects.config import Choice, load_config
         from fairpass.projects.pipeline import run_project
 
+        _check_choice(fairness, max_dp, max_eo)
         asked = load_config(config)
         choice = Choice(fairness, max_dp, max_eo)
         asked = asked.but(
@@ -90,6 +91,16 @@ def run(
         print_json(_document(done))
     else:
         _show(done)
+
+
+def _check_choice(fairness: float | None, max_dp: float | None, max_eo: float | None) -> None:
+    """Refuse options that contradict each other, by the names they have on the command line."""
+    from fairpass.tuning.choice import check_wishes
+
+    try:
+        check_wishes(fairness=fairness, max_dp=max_dp, max_eo=max_eo, spell=lambda name: f"--{name.replace('_', '-')}")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _watcher(shown: Bar) -> Any:

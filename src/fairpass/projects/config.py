@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,11 +60,17 @@ class SplitSection:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of the tuned configurations to take."""
+    """Which of the tuned configurations to take: `fairness`, or limits, or neither."""
 
     fairness: float | None = None
     max_dp: float | None = None
     max_eo: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse wishes that contradict each other, however they were given."""
+        from fairpass.tuning.choice import check_wishes
+
+        check_wishes(**vars(self))
 
 
 @dataclass(frozen=True)
@@ -239,10 +245,6 @@ def _check(config: Config, path: Path) -> None:
     for key, count in counts.items():
         if count < 1:
             refuse(key, "at least 1", count)
-    for limit in fields(config.choice):
-        value = getattr(config.choice, limit.name)
-        if value is not None and not 0 <= value <= 1:
-            refuse(f"[choice] {limit.name}", "between 0 and 1", value)
     try:
         Budget.of(config.tuning.budget)
     except ValueError as error:

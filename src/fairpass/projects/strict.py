@@ -32,7 +32,11 @@ def read_section(kind: type[T], values: Any, where: str) -> T:
     for field in fields(kind):  # type: ignore[arg-type] # T is a dataclass
         if field.name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(f"{where} must have the key '{field.name}' ({_words(hints[field.name])})")
-    return kind(**{name: _read(value, hints[name], f"{where} {name}") for name, value in values.items()})
+    read = {name: _read(value, hints[name], f"{where} {name}") for name, value in values.items()}
+    try:
+        return kind(**read)
+    except ValueError as error:  # from its own checks
+        raise ConfigError(f"{where} {error}") from None
 
 
 def check_keys(values: Mapping[str, Any], known: list[str], where: str) -> None:

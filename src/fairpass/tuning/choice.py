@@ -1,6 +1,6 @@
 """Which configuration to take, for those who do not want to look at all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairpass.tuning.front import Point, informative, pareto_front
@@ -19,6 +19,35 @@ class Decision:
     point: Point
     reason: str
     met: bool = True
+
+
+def check_wishes(
+    *,
+    fairness: float | None = None,
+    max_dp: float | None = None,
+    max_eo: float | None = None,
+    spell: Callable[[str], str] = repr,
+) -> None:
+    """Raise `ValueError` if a wish is not between 0 and 1, or if `fairness` comes with a limit.
+
+    `fairness` chooses a trade-off, a limit chooses the most useful configuration within it: both at once have no clear
+    meaning.
+
+    Args:
+        fairness: see :func:`decide`, also for the limits.
+        max_dp: the limit of DP.
+        max_eo: the limit of EO.
+        spell: returns an argument's name as the caller writes it, for the message.
+    """
+    limits = {"max_dp": max_dp, "max_eo": max_eo}
+    for name, value in {"fairness": fairness, **limits}.items():
+        if value is not None and not 0 <= value <= 1:
+            raise ValueError(f"{spell(name)} must be between 0 and 1 (got {value})")
+    for name, limit in limits.items():
+        if fairness is not None and limit is not None:
+            raise ValueError(
+                f"{spell('fairness')} and {spell(name)} must not be given together (got {fairness} and {limit})"
+            )
 
 
 def choose(
@@ -51,13 +80,11 @@ def decide(
         max_dp: only those with a DP of at most this. If none has it, the one that is nearest to the limits.
         max_eo: the same for EO.
 
-    Without any of these, it is the one with the largest `AUC + F1 + ACC - DP - EO`; with only limits, the most
-    useful one within them.
+    Without any of these, it is the one with the largest `AUC + F1 + ACC - DP - EO`; with limits, the most useful one
+    within them. `fairness` and limits must not be given together.
     """
+    check_wishes(fairness=fairness, max_dp=max_dp, max_eo=max_eo)
     limits = {name: value for name, value in (("DP", max_dp), ("EO", max_eo)) if value is not None}
-    for argument, value in (("fairness", fairness), ("max_dp", max_dp), ("max_eo", max_eo)):
-        if value is not None and not 0 <= value <= 1:
-            raise ValueError(f"'{argument}' must be between 0 and 1 (got {value})")
     candidates = informative(points)
     within = [point for point in candidates if not _excess(point, limits)]
     asked = " and ".join(f"{name} of at most {_percent(value)}" for name, value in limits.items())

@@ -88,6 +88,11 @@ def spoiled(tensor: Tensor, value: float) -> Tensor:
         (lambda d: having(d, x=d.x[:, 0]), r"'data.x' must be .* shape \(N, d\), .* shape \(120,\)"),
         (lambda d: having(d, x=d.x[:, :0]), r"'data.x' must be .* shape \(N, d\), .* shape \(120, 0\)"),
         (lambda d: having(d, x=d.x.long()), "'data.x' must be floating point .*torch.int64"),
+        (
+            lambda d: having(d, x=d.x.half()),
+            r"'data.x' must be float32 or float64 \(got float16\); 'data.x.float\(\)' returns float32$",
+        ),
+        (lambda d: having(d, x=d.x.bfloat16()), r"'data.x' must be float32 or float64 \(got bfloat16\)"),
         (lambda d: having(d, x=spoiled(d.x, torch.nan)), r"'data.x' must be finite \(got 1 NaN or infinite"),
         (lambda d: having(d, x=spoiled(d.x, -torch.inf)), r"'data.x' must be finite \(got 1 NaN or infinite"),
         (lambda d: having(d, edge_index=d.edge_index.T), "'edge_index' must be an integer tensor of shape"),

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.utils import add_remaining_self_loops, coalesce
 
 from fairpass.nn.adjacency import check_edge_index, csr_tensor, row_pointers
+from fairpass.nn.precision import check_precision
 
 
 class Structure:
@@ -91,6 +92,7 @@ class Attention(nn.Module):
 
     def weights(self, features: Tensor, structure: Structure) -> Tensor:
         """Return the attention `a_ij` of every entry of the structure."""
+        check_precision("features", features)
         target, source = (features @ self.b_target)[:, 0], (features @ self.b_source)[:, 0]
         score = target.index_select(0, structure.row) + source.index_select(0, structure.col)
         e = nn.functional.leaky_relu(score, self.negative_slope)

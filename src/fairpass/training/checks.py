@@ -8,6 +8,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 
 from fairpass.errors import DataError
 from fairpass.nn.adjacency import check_edge_index
+from fairpass.nn.precision import check_precision
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,10 @@ def _check_features(x: Tensor) -> None:
             "'data.x' must be floating point features of shape (N, d), N at least 2 "
             f"(got shape {tuple(x.shape)}, {x.dtype})"
         )
+    try:
+        check_precision("data.x", x)
+    except ValueError as error:
+        raise DataError(f"{error}; 'data.x.float()' returns float32") from None
     bad = int((~torch.isfinite(x)).sum())
     if bad:
         raise DataError(f"'data.x' must be finite (got {bad} NaN or infinite entries)")

@@ -13,6 +13,9 @@ from fairpass.training.program import scores
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
 
+# Logits beyond this are scaled down before their distances are taken.
+_LARGEST = 1e12
+
 
 class Watch:
     """Measures the logits of an epoch, of many models at once.
@@ -75,6 +78,8 @@ class Watch:
     def _discrepancy(self, logits: Tensor, broken: Tensor) -> list[dict[str, float]]:
         """Return how far apart the groups' logits are, the kernel being as wide as all logits are spread."""
         logits = logits.masked_fill(broken[:, None, None], 0.0)
+        # The squares of huge logits overflow. The width of the kernel follows the logits: scaling changes nothing.
+        logits = logits / (logits.abs().amax((1, 2), keepdim=True) / _LARGEST).clamp(min=1.0)
         spread = 2 * (logits - logits.mean(1, keepdim=True)).square().sum(-1).mean(-1)
         similar = self.task.groups.similarities(logits, 1 / spread.clamp(min=1e-12))
         count, within, everywhere = similar.shape[-1], similar.diagonal(0, -2, -1).sum(-1), similar.sum((-2, -1))

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 from torch import Tensor
 from torch.autograd import gradcheck
 from torch.autograd.functional import hessian
@@ -66,7 +67,7 @@ def printed_message(points: Tensor, sens: Tensor, alpha: float, *, simplified: b
 
 
 @variants
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=SEEDS, alpha=st.sampled_from([0.05, 1.0, 20.0]), d=st.integers(1, 3))
 def test_the_papers_message_is_minus_the_gradient(simplified: bool, seed: int, alpha: float, d: int) -> None:
     points, sens = problem(seed, 12, d=d)
@@ -122,7 +123,7 @@ def test_the_gradient_can_be_differentiated(simplified: bool, kernel: KernelName
 
 
 @variants
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     seed=SEEDS,
     groups=st.sampled_from([2, 3]),
@@ -175,7 +176,7 @@ def test_unknown_nodes_take_no_part(simplified: bool, kernel: KernelName) -> Non
 
 @variants
 @kernels
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=SEEDS, groups=st.integers(2, 4))
 def test_symmetries(kernel: KernelName, simplified: bool, seed: int, groups: int) -> None:
     points, sens = problem(seed, groups=groups, unknown=True)
@@ -209,7 +210,7 @@ def test_equal_groups_do_not_differ(kernel: KernelName) -> None:
     assert float(gradient.abs().max()) < 1e-12
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=SEEDS, groups=st.integers(2, 4), alpha=st.sampled_from([0.01, 1.0, 100.0]))
 def test_the_value_stays_in_its_range(seed: int, groups: int, alpha: float) -> None:
     points, sens = problem(seed, groups=groups)
@@ -281,7 +282,7 @@ def test_witness_is_positive_where_the_first_group_is_denser() -> None:
     assert found[0] > 0 > found[2]
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=SEEDS)
 def test_mean_witness_difference_is_the_discrepancy(seed: int) -> None:
     points, sens = problem(seed)

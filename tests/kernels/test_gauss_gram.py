@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 from torch import Tensor
 
 from fairpass.kernels.sums import gauss_gram
@@ -13,7 +14,7 @@ from fairpass.kernels.sums import gauss_gram
 Make = Callable[..., Tensor]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     seed=st.integers(0, 10_000),
     shape=st.integers(0, 7),

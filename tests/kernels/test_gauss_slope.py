@@ -7,8 +7,9 @@ from unittest import mock
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 from torch import Tensor
 from torch.autograd import backward, gradcheck, gradgradcheck
 
@@ -39,7 +40,7 @@ def by_pairs(points: Tensor, strengths: Tensor, alpha: float) -> Tensor:
 
 
 @every_backend
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     seed=st.integers(0, 10_000),
     shape=st.integers(0, 7),

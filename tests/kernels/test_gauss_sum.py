@@ -8,9 +8,10 @@ from unittest import mock
 
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
+from tests.drawing import examples
 from torch import Tensor
 from torch.autograd import backward, gradcheck, gradgradcheck
 
@@ -38,7 +39,7 @@ def problem(seed: int, n: int = 40, m: int = 30, d: int = 2, q: int = 3) -> tupl
 
 
 @every_backend
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     seed=SEEDS,
     shapes=st.tuples(st.integers(0, 7), st.integers(0, 7)),

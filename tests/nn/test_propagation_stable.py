@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import examples
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
@@ -45,7 +46,7 @@ def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, sens: T
 
 
 @every_variant
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     seed=st.integers(0, 2**20),
     sizes=st.tuples(st.integers(1, 3), st.integers(1, 12)),

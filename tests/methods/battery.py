@@ -19,8 +19,8 @@ from tests.methods.ingredients import (
     Kind,
     changed,
     check_probabilities,
+    draws_nothing,
     fit_or_refuse,
-    is_constant,
     make,
     small_graph,
     some_unknown,
@@ -32,6 +32,14 @@ from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods import GCN, GMMD, NodeClassifier, load_model
 from fairpass.metrics import Evaluation
 from fairpass.training import EpochRecord, History, Training
+
+
+def decided(model: NodeClassifier, data: Data, probabilities: Tensor) -> Tensor:
+    """Return the decisions that a model must make: with the threshold 0.5, or by its groups' rule."""
+    if model.group_thresholds_ is None:
+        return (probabilities[:, 1] > 0.5).long()
+    rule = model.group_thresholds_.decide(probabilities, sens=data.sens, seed=model.training.seed)
+    return torch.from_numpy(rule)
 
 
 class MethodBattery:
@@ -70,13 +78,14 @@ class MethodBattery:
 
     def test_another_seed_gives_another_result(self, kind: Kind, data: Data, fitted: NodeClassifier) -> None:
         other = make(kind, seed=1).fit(data)
-        assert torch.equal(other.predict_proba(data), fitted.predict_proba(data)) == is_constant(kind)
+        assert torch.equal(other.predict_proba(data), fitted.predict_proba(data)) == draws_nothing(kind)
 
     def test_predictions(self, data: Data, fitted: NodeClassifier) -> None:
         probabilities, predictions = fitted.predict_proba(data), fitted.predict(data)
         check_probabilities(probabilities, 150)
         assert predictions.dtype == torch.long
-        assert torch.equal(predictions, (probabilities[:, 1] > 0.5).long())
+        assert torch.equal(predictions, decided(fitted, data, probabilities))
+        assert torch.equal(fitted.predict(data), predictions)
         assert torch.equal(fitted.predict_proba(data), probabilities)
         assert not probabilities.requires_grad
 
@@ -93,7 +102,9 @@ class MethodBattery:
         selections = [record.selection for record in history]
         assert fitted.epoch_ == selections.index(max(selections))
         measured = fitted.evaluate(data, "val").percent()
-        expected = {name: 100 * value for name, value in history[fitted.epoch_].metrics.items()}
+        if fitted.group_thresholds_ is None:
+            assert fitted.selected_ == history[fitted.epoch_]
+        expected = {name: 100 * value for name, value in fitted.selected_.metrics.items()}
         assert measured == pytest.approx(expected, abs=1e-3)
 
     def test_evaluates_every_split(self, data: Data, fitted: NodeClassifier) -> None:
@@ -117,6 +128,10 @@ class MethodBattery:
         scores = chosen.predict_proba(data)[data.val_mask, 1]
         correct = data.y[data.val_mask] == 1
         best = max(float(((scores > cut) == correct).float().mean()) for cut in [*scores.tolist(), 0.0, 1.0, 0.5])
+        assert chosen.history_[-1].metrics["ACC"] == pytest.approx(best)
+        if chosen.group_thresholds_ is not None:  # the decisions are another rule's
+            assert chosen.threshold_ is None
+            return
         assert chosen.evaluate(data, "val").acc == pytest.approx(best)
         assert chosen.threshold_ is not None
         assert chosen.threshold_ == chosen.history_[-1].threshold
@@ -137,6 +152,10 @@ class MethodBattery:
         partly.y = torch.where(torch.arange(150) % 7 == 0, -1, data.y)
         model = make(kind).fit(partly)
         check_probabilities(model.predict_proba(partly), 150)
+        if model.group_thresholds_ is not None:
+            with pytest.raises(DataError, match=r"'data.sens' must be known for thresholds per group \(got \d+ nodes"):
+                model.evaluate(partly)
+            partly.test_mask = partly.test_mask & (partly.sens >= 0)
         assert model.evaluate(partly).n == int((partly.test_mask & (partly.y >= 0)).sum())
 
     def test_more_labels_and_more_groups_work_or_are_refused(self, kind: Kind) -> None:
@@ -220,6 +239,7 @@ class MethodBattery:
             assert model.threshold_ == fitted.threshold_
             for graph in (data, other):
                 assert torch.equal(model.predict_proba(graph), fitted.predict_proba(graph))
+                assert torch.equal(model.predict(graph), fitted.predict(graph))
         again = loaded[0].save(tmp_path / "again.safetensors")
         assert again.read_bytes() == model_file.read_bytes()
 

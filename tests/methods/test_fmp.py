@@ -140,7 +140,7 @@ def test_prediction_needs_groups(data: Data) -> None:
         ({"lambda_s": -1.0}, r"'lambda_s' must be at least 0 \(got -1.0\)"),
         ({"penalty": "l3"}, r"'penalty' must be one of .* \(got 'l3'\)"),
         ({"num_layers": 0}, r"'num_layers' must be at least 1 \(got 0\)"),
-        ({"dropout": -1.0}, r"'dropout' must be between 0 and 1 \(got -1.0\)"),
+        ({"dropout": -1.0}, r"'dropout' must be at least 0 and below 1 \(got -1.0\)"),
     ],
 )
 def test_wrong_parameters_are_errors_before_fit(parameters: dict[str, Any], message: str) -> None:

@@ -54,7 +54,7 @@ def test_groups_become_more_alike_with_more_weight(data: Data) -> None:
         ({"backbone": "cheb"}, r"'backbone' must be one of .* \(got 'cheb'\)"),
         ({"num_layers": 0}, r"'num_layers' must be at least 1 \(got 0\)"),
         ({"hidden": 0}, r"'hidden' must be at least 1 \(got 0\)"),
-        ({"dropout": 1.5}, r"'dropout' must be between 0 and 1 \(got 1.5\)"),
+        ({"dropout": 1.5}, r"'dropout' must be at least 0 and below 1 \(got 1.5\)"),
     ],
 )
 def test_wrong_parameters_are_errors_before_fit(parameters: dict[str, Any], message: str) -> None:

@@ -82,7 +82,7 @@ def train(
 
     found = methods.method(method)
     parameters = parse_parameters(found, settings or ())
-    chosen = training.applied_to(found.default_training()).but(seed=seed)
+    chosen = training.applied_to(found(**parameters).training).but(seed=seed)
     model = found(**parameters, training=chosen)
     with ExitStack() as stack:
         trackers = [stack.enter_context(open_tracker(each)) for each in track or ()]

@@ -33,15 +33,32 @@ class TrainingOptions:
             metavar="NUMBER|NAME",
         ),
     ] = None
+    postprocess: Annotated[
+        str | None,
+        _option(
+            "thresholds: decide by a threshold for each group, found on validation. People of different groups are "
+            "then treated by different standards, and groups must be known to predict.",
+            metavar="NAME",
+        ),
+    ] = None
+    constraint: Annotated[
+        str | None,
+        _option(
+            "What --postprocess thresholds makes equal between groups: demographic_parity, "
+            "true_positive_rate_parity or equalized_odds.",
+            metavar="NAME",
+        ),
+    ] = None
     device: Annotated[str | None, _option("Where to train, for example cuda.", metavar="NAME")] = None
 
     def applied_to(self, training: "Training") -> "Training":
         """Return the settings with the changes made."""
         changes: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         changes = {name: value for name, value in changes.items() if value is not None}
-        if self.threshold is not None:
-            hint = get_type_hints(type(training))["threshold"]
-            changes["threshold"] = read_value("threshold", self.threshold, hint)
+        hints = get_type_hints(type(training))
+        for name in ("threshold", "postprocess", "constraint"):
+            if name in changes:
+                changes[name] = read_value(name, changes[name], hints[name])
         if training.epochs == 1:  # nothing is learnt epoch by epoch, so more of them would change nothing
             changes.pop("epochs", None)
         return training.but(**changes)

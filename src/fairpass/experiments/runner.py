@@ -147,7 +147,7 @@ def _record(
         "error": None if error is None else str(error),
     }
     if error is None:
-        chosen = model.history_[model.epoch_]
+        chosen = model.selected_
         evaluation = model.evaluate(data)
         record |= {
             "epoch": model.epoch_,

@@ -10,6 +10,13 @@ from typing import Any, Self
 from fairpass.methods import NodeClassifier, method
 from fairpass.training.tensors import to_json
 
+# What was added since version 0.1, and the value that means "as before". A setting that has it is left out of a run's
+# identity, so that records made before it existed are still found.
+ADDED_SINCE_0_1: Mapping[str, Mapping[str, Any]] = {
+    "parameters": {},
+    "training": {"postprocess": "none", "constraint": "demographic_parity", "window": 1},
+}
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -39,7 +46,8 @@ class Configuration:
     def classifier(self, seed: int) -> NodeClassifier:
         """Return the unfitted classifier."""
         found = method(self.method)
-        return found(**self.parameters, training=found.default_training().but(**self.training, seed=seed))
+        usual = found(**self.parameters).training
+        return found(**self.parameters, training=usual.but(**self.training, seed=seed))
 
 
 @dataclass(frozen=True)
@@ -53,14 +61,17 @@ class Spec:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Return everything the result depends on, with all defaults filled in, as plain JSON values."""
+        """Return everything the result depends on, with all defaults filled in, as plain JSON values.
+
+        Settings of `ADDED_SINCE_0_1` are in it only if they change something.
+        """
         classifier = self.configuration.classifier(self.seed)
         values = {
             "dataset": self.dataset,
             "scale": self.configuration.scale,
             "method": self.configuration.method,
-            "parameters": classifier.hyperparameters,
-            "training": classifier.training.to_dict(),
+            "parameters": _without_added("parameters", classifier.hyperparameters),
+            "training": _without_added("training", classifier.training.to_dict()),
             "measures": list(self.measures),
         }
         plain: dict[str, Any] = json.loads(to_json(values))
@@ -71,6 +82,12 @@ class Spec:
         """Return the name of the run's record: another one if anything about the run changes."""
         digest = hashlib.sha256(to_json(self.identity).encode()).hexdigest()[:16]
         return f"{self.dataset}-{self.configuration.method}-{digest}"
+
+
+def _without_added(part: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings without those that were added since 0.1 and are as before."""
+    added = ADDED_SINCE_0_1[part]
+    return {name: value for name, value in values.items() if name not in added or value != added[name]}
 
 
 @dataclass(frozen=True)

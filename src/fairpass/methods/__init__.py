@@ -3,14 +3,18 @@
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.constant import Constant
 from fairpass.methods.edits import EDITS
+from fairpass.methods.exponentiated_gradient import ExponentiatedGradient
 from fairpass.methods.fairgnn import FairGNN
 from fairpass.methods.fairvgnn import FairVGNN
 from fairpass.methods.fmp import FMP
 from fairpass.methods.gmmd import GMMD, GMMDS
-from fairpass.methods.gnn import GAT, GCN, GIN
+from fairpass.methods.gnn import GAT, GCN, GIN, SAGE
+from fairpass.methods.logistic import Logistic
+from fairpass.methods.mlp import MLPClassifier
 from fairpass.methods.mmd import MMD
 from fairpass.methods.nifty import NIFTY
 from fairpass.methods.registry import load_model, method, names
+from fairpass.methods.thresholds import Thresholds
 
 __all__ = [
     "EDITS",
@@ -22,10 +26,15 @@ __all__ = [
     "GMMDS",
     "MMD",
     "NIFTY",
+    "SAGE",
     "Constant",
+    "ExponentiatedGradient",
     "FairGNN",
     "FairVGNN",
+    "Logistic",
+    "MLPClassifier",
     "NodeClassifier",
+    "Thresholds",
     "load_model",
     "method",
     "names",

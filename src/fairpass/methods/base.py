@@ -5,6 +5,7 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,11 +16,13 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
-from fairpass.metrics import Evaluation, evaluate
+from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
+from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
 from fairpass.training import (
     Callback,
     Checkpoint,
+    EpochRecord,
     History,
     Program,
     Progress,
@@ -30,7 +33,7 @@ from fairpass.training import (
     train,
 )
 from fairpass.training.program import scores
-from fairpass.training.settings import is_available
+from fairpass.training.settings import Postprocess, is_available
 from fairpass.training.task import RememberedTask, SplitName
 from fairpass.training.tensors import read_tensors, to_json, write_tensors
 
@@ -48,8 +51,11 @@ class NodeClassifier(ABC):
     Attributes after `fit`:
         program_: the trained networks.
         history_: what happened at every epoch.
-        threshold_: the score above which a prediction is positive (None with more than two classes).
+        threshold_: the score above which a prediction is positive (None with more than two classes, and with
+            thresholds for each group).
+        group_thresholds_: the thresholds for each group, with `postprocess="thresholds"`; else None.
         epoch_: the selected epoch.
+        selected_: its record, with the metrics of the decisions that the model makes in the end.
         provenance_: where the fitted graph came from, as its `provenance` says.
     """
 
@@ -94,11 +100,12 @@ class NodeClassifier(ABC):
             raise ValueError(f"'device' must be available on this machine (got {training.device!r})")
         task = Task(data, training.device)
         header = self._describe(task, data)
+        self._check_decisions(task)
         store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
         with seeded(training.seed, deterministic=training.deterministic):
             program = self.build(task).to(task.device)
             progress = train(program, task, training, callbacks=callbacks, checkpoint=store)
-        self._accept(program, progress, header)
+        self._accept(program, progress, header, task)
         return self
 
     @torch.no_grad()
@@ -112,11 +119,27 @@ class NodeClassifier(ABC):
         return logits.softmax(-1).cpu()
 
     def predict(self, data: Data) -> Tensor:
-        """Return the predicted class of every node, `(N,)`."""
-        probabilities = self.predict_proba(data)
-        if self.threshold_ is None:
-            return probabilities.argmax(-1)
-        return (probabilities[:, 1] > self.threshold_).long()
+        """Return the predicted class of every node, `(N,)`.
+
+        With thresholds for each group, the group of every node must be known. What is left to chance is then drawn
+        from the seed of the training, node by node in their order.
+        """
+        return self.decide(data, self.predict_proba(data))
+
+    def decide(self, data: Data, probabilities: Tensor, nodes: Tensor | None = None) -> Tensor:
+        """Return the class that is predicted for nodes with these probabilities.
+
+        Args:
+            data: the graph.
+            probabilities: of all its nodes, as `predict_proba` returns them.
+            nodes: indices of the nodes to decide on; by default all.
+        """
+        if self.group_thresholds_ is not None:
+            self._check_names("group_names", list(data.get("group_names") or ()))
+            seed = self._header["training"]["seed"]
+            return decide_by_group(self.group_thresholds_, data, probabilities, nodes, seed)
+        chosen = probabilities if nodes is None else probabilities[nodes]
+        return chosen.argmax(-1) if self.threshold_ is None else (chosen[:, 1] > self.threshold_).long()
 
     def evaluate(
         self, data: Data, split: SplitName = "test", *, undefined: Undefined = "error", bootstrap: int = 0
@@ -140,6 +163,7 @@ class NodeClassifier(ABC):
             scores(probabilities[nodes]),
             sens=task.sens[nodes],
             threshold=0.5 if self.threshold_ is None else self.threshold_,
+            decisions=None if self.group_thresholds_ is None else self.decide(data, probabilities, nodes),
             group_names=task.group_names or None,
             label_names=task.label_names or self._header["sizes"]["label_names"] or None,
             undefined=undefined,
@@ -208,10 +232,22 @@ class NodeClassifier(ABC):
             "versions": {"fairpass": __version__, **{name: version(name) for name in _LIBRARIES}},
         }
 
-    def _accept(self, program: Program, progress: Progress, header: dict[str, Any]) -> None:
+    @property
+    def postprocess(self) -> Postprocess:
+        """Return how scores become decisions after training."""
+        return self.training.postprocess
+
+    def _check_decisions(self, task: Task) -> None:
+        """Raise `DataError` if decisions cannot be made on this graph as the settings say."""
+        if self.postprocess == "thresholds":
+            check_thresholds(task)
+
+    def _accept(self, program: Program, progress: Progress, header: dict[str, Any], task: Task) -> None:
         """Become the result of a fit that has just ended, or raise `DivergedError`."""
         selected = progress.selected(self.training)
         header = {**header, "threshold": selected.threshold, "epoch": selected.epoch}
+        if self.postprocess == "thresholds":
+            header |= fit_thresholds(program, task, self.training)
         self._assume(program, progress.history, header)
 
     @property
@@ -224,6 +260,9 @@ class NodeClassifier(ABC):
         self.program_, self.history_, self._header = program, history, header
         self.threshold_: float | None = header["threshold"]
         self.epoch_: int = header["epoch"]
+        rule = header.get("group_thresholds")
+        self.group_thresholds_ = None if rule is None else GroupThresholds.from_dict(rule)
+        self.selected_: EpochRecord = replace(history[self.epoch_], **header.get("validation", {}))
         self.provenance_: dict[str, Any] | None = header["provenance"]
 
     @property

@@ -10,6 +10,7 @@ from fairpass.methods.base import NodeClassifier
 from fairpass.methods.checks import (
     check_at_least,
     check_choice,
+    check_dropout,
     check_fraction,
     check_two_groups,
     check_two_labels,
@@ -94,7 +95,8 @@ class EDITS(NodeClassifier):
         super().__init__(training=training)
         check_at_least(0, alpha=alpha, beta=beta, gamma=gamma, drop=drop, budget=budget)
         check_at_least(1, debias_epochs=debias_epochs, num_layers=num_layers, hidden=hidden)
-        check_fraction(tau=tau, dropout=dropout)
+        check_fraction(tau=tau)
+        check_dropout(dropout)
         check_choice(get_args(Backbone), backbone=backbone)
         self.alpha, self.beta, self.gamma, self.tau = alpha, beta, gamma, tau
         self.drop, self.debias_epochs, self.budget = drop, debias_epochs, budget

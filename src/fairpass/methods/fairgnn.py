@@ -9,7 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
 from fairpass.errors import DataError
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_fraction, check_two_labels
+from fairpass.methods.checks import check_at_least, check_choice, check_dropout, check_two_labels
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Program, Task, Training
@@ -73,7 +73,7 @@ class FairGNN(NodeClassifier):
         check_at_least(2, num_known=num_known)
         check_at_least(1, num_layers=num_layers, hidden=hidden)
         check_choice(get_args(Backbone), backbone=backbone)
-        check_fraction(dropout=dropout)
+        check_dropout(dropout)
         self.alpha, self.beta, self.num_known = alpha, beta, num_known
         self.backbone, self.num_layers, self.hidden, self.dropout = backbone, num_layers, hidden, dropout
         self.estimator_epochs = estimator_epochs

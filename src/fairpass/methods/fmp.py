@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from fairpass.kernels import Groups
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_fraction
+from fairpass.methods.checks import check_at_least, check_choice, check_dropout
 from fairpass.nn import MLP, Adjacency
 from fairpass.training import Program, Task, Training
 
@@ -78,7 +78,7 @@ class FMP(NodeClassifier):
         check_at_least(1, K=K, num_layers=num_layers, hidden=hidden)
         check_at_least(0, lambda_f=lambda_f, lambda_s=lambda_s)
         check_choice(get_args(Penalty), penalty=penalty)
-        check_fraction(dropout=dropout)
+        check_dropout(dropout)
         self.K, self.lambda_f, self.lambda_s, self.penalty = K, lambda_f, lambda_s, penalty
         self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_fraction
+from fairpass.methods.checks import check_at_least, check_dropout
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Program, Task, Training
@@ -36,7 +36,7 @@ class GCN(NodeClassifier):
     ) -> None:
         super().__init__(training=training)
         check_at_least(1, num_layers=num_layers, hidden=hidden)
-        check_fraction(dropout=dropout)
+        check_dropout(dropout)
         self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
 
     def build(self, task: Task) -> Program:
@@ -60,6 +60,18 @@ class GAT(GCN):
     summary: ClassVar[str] = "graph attention network, no fairness"
     backbone: ClassVar[Backbone] = "gat"
     per_member: ClassVar[tuple[str, ...] | None] = None
+
+
+class SAGE(GCN):
+    """GraphSAGE with the mean aggregator (Hamilton et al. 2017). Arguments as for GCN.
+
+    Unlike the other networks it weighs a node's own features apart from its neighbours', so it can do without edges
+    that tell nothing.
+    """
+
+    name: ClassVar[str] = "sage"
+    summary: ClassVar[str] = "GraphSAGE, no fairness"
+    backbone: ClassVar[Backbone] = "sage"
 
 
 class _Network(Program):

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from fairpass.kernels import Discrepancy
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_fraction
+from fairpass.methods.checks import check_at_least, check_choice, check_dropout
 from fairpass.methods.gnn import _Network
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
@@ -62,7 +62,7 @@ class MMD(NodeClassifier):
             raise ValueError(f"'alpha' must be positive (got {alpha})")
         check_choice(get_args(Backbone), backbone=backbone)
         check_at_least(1, num_layers=num_layers, hidden=hidden)
-        check_fraction(dropout=dropout)
+        check_dropout(dropout)
         self.weight, self.alpha, self.backbone = weight, alpha, backbone
         self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
 

@@ -166,6 +166,14 @@ def _fit_together(
     indices: Sequence[int],
     callback: MemberCallback | None,
 ) -> list[FairpassError | None]:
+    errors = [_refusal(classifier, task) for classifier in classifiers]
+    if any(errors):
+        taken = [i for i, error in enumerate(errors) if error is None]
+        if taken:
+            found = _fit_together([classifiers[i] for i in taken], task, data, [indices[i] for i in taken], callback)
+            for i, error in zip(taken, found, strict=True):
+                errors[i] = error
+        return errors
     population = [_member(classifier, task) for classifier in classifiers]
 
     def report(member: int, record: EpochRecord) -> None:
@@ -174,14 +182,21 @@ def _fit_together(
 
     with seeded(0, deterministic=classifiers[0].training.deterministic):  # members draw from their own generators
         train_population(population, task, on_epoch=report)
-    errors: list[FairpassError | None] = []
-    for classifier, member in zip(classifiers, population, strict=True):
+    for i, (classifier, member) in enumerate(zip(classifiers, population, strict=True)):
         try:
-            classifier._accept(member.program, member.progress, classifier._describe(task, data))
-            errors.append(None)
+            classifier._accept(member.program, member.progress, classifier._describe(task, data), task)
         except DivergedError as error:
-            errors.append(error)
+            errors[i] = error
     return errors
+
+
+def _refusal(classifier: NodeClassifier, task: Task) -> FairpassError | None:
+    """Return why a classifier cannot make its decisions on this graph, or None."""
+    try:
+        classifier._check_decisions(task)
+    except FairpassError as error:
+        return error
+    return None
 
 
 def _member(classifier: NodeClassifier, task: Task) -> Member:

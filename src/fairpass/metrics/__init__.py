@@ -11,6 +11,7 @@ from fairpass.metrics.group import (
     equalized_odds_difference,
     rates,
 )
+from fairpass.metrics.group_thresholds import GroupRule, GroupThresholds
 from fairpass.metrics.quick import Quick, five, selection
 from fairpass.metrics.threshold import best_threshold
 from fairpass.metrics.utility import accuracy, auc, balanced_accuracy, f1
@@ -19,6 +20,8 @@ __all__ = [
     "Evaluation",
     "Gap",
     "GroupRates",
+    "GroupRule",
+    "GroupThresholds",
     "Interval",
     "Pair",
     "Quick",

@@ -19,6 +19,7 @@ from fairpass.metrics.inputs import (
     Floats,
     Integers,
     Values,
+    as_decisions,
     as_groups,
     as_labels,
     as_names,
@@ -47,6 +48,7 @@ def bootstrap_intervals(
     *,
     sens: Values,
     threshold: float = 0.5,
+    decisions: Values | None = None,
     group_names: Sequence[str] | None = None,
     resamples: int = 1000,
     level: float = 0.95,
@@ -65,7 +67,11 @@ def bootstrap_intervals(
     values = as_scores(scores, labels.size)
     groups = as_groups(sens, labels.size)
     num_groups = len(as_names(group_names, "group_names", groups))
-    sample = _Sample(labels, values, predict(values, threshold), groups, num_groups)
+    if decisions is None:
+        decided = predict(values, threshold)
+    else:
+        decided = as_decisions(decisions, labels.size, len(names_of_scored(None, labels, values)))
+    sample = _Sample(labels, values, decided, groups, num_groups)
 
     estimate = sample.metrics(torch.ones(1, labels.size, dtype=torch.float64))
     strata = labels * (groups.max() + 2) + np.maximum(groups, -1) + 1

@@ -14,6 +14,7 @@ from fairpass.metrics.group import GroupRates, Pair
 from fairpass.metrics.inputs import (
     Undefined,
     Values,
+    as_decisions,
     as_groups,
     as_labels,
     as_names,
@@ -58,7 +59,7 @@ class Evaluation:
     0.1 above that of a constant, 1/C."""
     threshold: float | None
     """A node is predicted positive above this; None with more than two classes, where the largest
-    score decides."""
+    score decides, and where the decisions were given."""
     n: int
     """Number of nodes."""
     intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False)
@@ -124,6 +125,7 @@ def evaluate(
     *,
     sens: Values,
     threshold: float = 0.5,
+    decisions: Values | None = None,
     group_names: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
     undefined: Undefined = "error",
@@ -138,6 +140,8 @@ def evaluate(
             `threshold`; with more than two classes `[N, C]`, the largest decides.
         sens: Groups `[N]`, 0..G-1. Nodes of unknown group (negative) take part in the utility metrics only.
         threshold: Where a binary score counts as positive; `best_threshold` finds one on validation scores.
+        decisions: Predicted classes `[N]`, if they are made otherwise than by one threshold (see `GroupThresholds`).
+            Then only AUC comes from the scores, and `threshold` does not matter.
         group_names: Names of the G groups; one that has no nodes here is missing. Without names the groups
             are those up to the largest index in `sens`.
         label_names: Names of the C labels.
@@ -153,7 +157,7 @@ def evaluate(
     groups = as_groups(sens, labels.size)
     label_names = names_of_scored(label_names, labels, values)
     group_names = as_names(group_names, "group_names", groups)
-    pred = predict(values, threshold)
+    pred = predict(values, threshold) if decisions is None else as_decisions(decisions, labels.size, len(label_names))
     if bootstrap < 0:
         raise DataError(f"'bootstrap' must not be negative (got {bootstrap})")
 
@@ -177,6 +181,7 @@ def evaluate(
             values,
             sens=groups,
             threshold=threshold,
+            decisions=decisions,
             group_names=group_names,
             resamples=bootstrap,
             seed=seed,
@@ -197,7 +202,7 @@ def evaluate(
         positive_rate=float(pred.mean()) if binary else None,
         # "not above" rather than "below": a balanced accuracy of nan does not excuse a constant.
         near_constant=bool(largest_share >= NEAR_CONSTANT_SHARE and not balanced >= chance + NEAR_CONSTANT_MARGIN),
-        threshold=float(threshold) if binary else None,
+        threshold=float(threshold) if binary and decisions is None else None,
         n=labels.size,
         intervals=intervals,
     )

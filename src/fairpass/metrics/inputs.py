@@ -79,6 +79,14 @@ def predict(scores: Floats, threshold: float) -> Integers:
     return decided.astype(np.int64)
 
 
+def as_decisions(values: Values, size: int, num_classes: int) -> Integers:
+    """Check classes that were decided otherwise than by a threshold, 0..C-1."""
+    decisions = as_labels(values, "decisions", size)
+    if decisions.max() >= num_classes:
+        raise DataError(f"'decisions' must be below {num_classes}, the number of classes (got {decisions.max()})")
+    return decisions
+
+
 def as_names(names: Sequence[str] | None, argument: str, indices: Integers, at_least: int = 0) -> tuple[str, ...]:
     """Return one name for each index; without names, the indices themselves name what they count."""
     highest = int(indices.max(initial=-1))

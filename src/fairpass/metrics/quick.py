@@ -59,9 +59,10 @@ class Quick:
                 raise DataError(f"every group in 'sens' must have a node of label {c} (got none in {lacking})")
 
     @torch.no_grad()
-    def __call__(self, scores: Tensor) -> Tensor:
+    def __call__(self, scores: Tensor, decisions: Tensor | None = None) -> Tensor:
         """Map scores `[..., N]` (more than two classes: `[..., N, C]`) to `[..., 5]`, ordered as `NAMES`.
 
+        Decided classes `[..., N]` may be given, if they are made otherwise than by one threshold or the largest score.
         A score vector that holds a NaN gets five NaN, and disturbs no other.
         """
         if scores.shape[-len(self._shape) :] != self._shape:
@@ -71,10 +72,12 @@ class Quick:
             raise DataError(f"'scores' must hold floating-point numbers, not hard predictions (got {scores.dtype})")
         scores = scores.float() if scores.element_size() < 4 else scores
         if len(self._shape) == 1:
-            decided = (scores > self.threshold).unsqueeze(-2)
+            positive = scores > self.threshold if decisions is None else decisions == 1
+            decided = positive.unsqueeze(-2)
             ranked = [scores]
         else:
-            decided = torch.nn.functional.one_hot(scores.argmax(-1), len(self.classes)).movedim(-1, -2)
+            classes = scores.argmax(-1) if decisions is None else decisions
+            decided = torch.nn.functional.one_hot(classes, len(self.classes)).movedim(-1, -2)
             ranked = list(scores.unbind(-1))
         selected = (decided.unsqueeze(-2).float() @ self._cells).squeeze(-2)
         counts = Counts.from_cells(selected, self._total)

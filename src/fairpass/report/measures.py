@@ -65,14 +65,16 @@ def measure(model: NodeClassifier, data: Data, nodes: TestNodes) -> dict[str, An
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # the page says so instead
         evaluation = model.evaluate(data, undefined="nan", bootstrap=_RESAMPLES).to_dict()
-    probabilities = model.predict_proba(data)[nodes.index]
-    predicted = model.predict(data)[nodes.index].numpy()
+    every = model.predict_proba(data)
+    probabilities = every[nodes.index]
+    predicted = model.decide(data, every, nodes.index).numpy()
     values = scores(probabilities).numpy().reshape(len(nodes.y), -1)
     return {
         "seed": model.training.seed,
         "epoch": model.epoch_,
         "epochs": len(model.history_),
         "threshold": model.threshold_,
+        "group_thresholds": None if model.group_thresholds_ is None else model.group_thresholds_.to_dict(),
         "evaluation": finite(evaluation),
         "predicted": np.bincount(predicted, minlength=len(nodes.labels)).tolist(),
         "confusion": _confusion(nodes, predicted),
@@ -109,7 +111,7 @@ def _histograms(nodes: TestNodes, values: NDArray[Any]) -> list[dict[str, Any]]:
 
 
 def threshold_counts(model: NodeClassifier, data: Data, nodes: TestNodes) -> dict[str, Any] | None:
-    """Return what decides the metrics at every threshold the page offers; None with more than two classes.
+    """Return what decides the metrics at every threshold the page offers; None if there is no single threshold.
 
     `thresholds` has the steps and the model's own threshold among them. In `cells`, for each pair of group and
     label, `counts[k]` nodes have a score above the first `k` thresholds and no other. So the counts at any of the

@@ -7,7 +7,10 @@ from typing import Any, Literal, Self, get_args
 
 import torch
 
+from fairpass.metrics.group_thresholds import Constraint
 from fairpass.metrics.threshold import Objective
+
+Postprocess = Literal["none", "thresholds"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,8 +26,16 @@ class Training:
         device: where to train, e.g. `"cpu"` or `"cuda"`.
         threshold: a positive prediction's score is above this; or the name of an objective (`"accuracy"`,
             `"f1"`, `"balanced_accuracy"`, `"selection"`) for which validation chooses the threshold.
+        postprocess: `"thresholds"` decides by a threshold of its own for each group, found on the validation nodes'
+            scores at the selected epoch. It treats people of different groups by different standards, which is
+            unlawful in places, and the group must be known at prediction: see `fairpass.metrics.GroupThresholds`.
+            The epoch is selected with `threshold`, as without it.
+        constraint: what `postprocess="thresholds"` makes equal between groups: `"demographic_parity"`,
+            `"true_positive_rate_parity"` or `"equalized_odds"`.
         select: `"validation"` keeps the epoch with the largest `AUC + F1 + ACC - DP - EO` on validation (the
             first of equals), `"last"` the last.
+        window: epochs over which that sum is averaged before epochs are compared, so that a momentary dip of the
+            differences is not selected.
         track_discrepancy: also record MMD^2, inter-group similarity and the theorem's bound at every epoch.
         deterministic: use only deterministic algorithms (on CUDA, PyTorch then also wants the environment
             variable `CUBLAS_WORKSPACE_CONFIG`).
@@ -37,13 +48,17 @@ class Training:
     seed: int = 0
     device: str = "cpu"
     threshold: float | Objective = 0.5
+    postprocess: Postprocess = "none"
+    constraint: Constraint = "demographic_parity"
     select: Literal["validation", "last"] = "validation"
+    window: int = 1
     track_discrepancy: bool = True
     deterministic: bool = True
 
     def __post_init__(self) -> None:
         _check_count("epochs", self.epochs, 1)
         _check_count("seed", self.seed, 0)
+        _check_count("window", self.window, 1)
         if self.patience is not None:
             _check_count("patience", self.patience, 1)
         if not 0 < self.learning_rate < inf:
@@ -56,6 +71,8 @@ class Training:
                 raise ValueError(f"'threshold' must be a number or one of {objectives} (got {self.threshold!r})")
         elif not 0 <= self.threshold <= 1:
             raise ValueError(f"'threshold' must be between 0 and 1 (got {self.threshold})")
+        _check_choice("postprocess", self.postprocess, get_args(Postprocess))
+        _check_choice("constraint", self.constraint, get_args(Constraint))
         if self.select not in ("validation", "last"):
             raise ValueError(f"'select' must be 'validation' or 'last' (got {self.select!r})")
         _check_device(self.device)
@@ -85,6 +102,11 @@ def is_available(device: str) -> bool:
 def _check_count(name: str, value: int, least: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"'{name}' must be a whole number of at least {least} (got {value!r})")
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"'{name}' must be one of {choices} (got {value!r})")
 
 
 def _check_device(device: str) -> None:

@@ -70,7 +70,8 @@ class Configurations:
         known = _parameters(found)
         parameters = {name: value for name, value in given.items() if name in known}
         settings = {name: value for name, value in given.items() if name not in parameters}
-        return found(**parameters, training=found.default_training().but(**settings, seed=seed))
+        usual = found(**parameters).training  # of a method whose settings depend on its parameters, too
+        return found(**parameters, training=usual.but(**settings, seed=seed))
 
     @property
     def epochs(self) -> int:

@@ -34,22 +34,18 @@ class Measure:
         tested, constant = [], 0
         for model in seeds:
             probabilities = model.predict_proba(self.data)
-            constant += self._is_near_constant(model, probabilities[self.validation])
+            constant += self._is_near_constant(model, model.decide(self.data, probabilities, self.validation))
             if self.test is not None:
-                self.quick.threshold = 0.5 if model.threshold_ is None else model.threshold_
-                numbers = self.quick(scores(probabilities[self.test])).tolist()
+                decided = model.decide(self.data, probabilities, self.test)
+                numbers = self.quick(scores(probabilities[self.test]), decided).tolist()
                 tested.append(dict(zip(NAMES, numbers, strict=True)))
         return {
-            "validation": _mean([model.history_[model.epoch_].metrics for model in seeds]),
+            "validation": _mean([model.selected_.metrics for model in seeds]),
             "test": _mean(tested) if tested else None,
             "near_constant": 2 * constant >= len(seeds),
         }
 
-    def _is_near_constant(self, model: NodeClassifier, probabilities: Tensor) -> bool:
-        if model.threshold_ is None:
-            predicted = probabilities.argmax(-1)
-        else:
-            predicted = (probabilities[:, 1] > model.threshold_).long()
+    def _is_near_constant(self, model: NodeClassifier, predicted: Tensor) -> bool:
         share = int(predicted.bincount().max()) / len(predicted)
         # The full evaluation has the last word, and takes its time: few configurations need it.
         return share >= NEAR_CONSTANT_SHARE and model.evaluate(self.data, "val", undefined="nan").near_constant

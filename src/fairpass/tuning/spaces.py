@@ -20,11 +20,19 @@ _GMMD: Space = {
     **_ADAM,
 }
 
+# `C` is for standardised features; of a mixture the regressions differ in it as one alone would.
+_LOGISTIC: Space = {"C": LogUniform(1e-3, 100)}
+
 RECOMMENDED: Mapping[str, Space] = {
     "constant": {},
     "gcn": _GNN,
     "gin": _GNN,
     "gat": _GNN,
+    "sage": _GNN,
+    "mlp": _GNN,
+    "logistic": _LOGISTIC,
+    "thresholds": {"base": Choice("logistic", "mlp", "gcn", "sage"), **_ADAM},
+    "exponentiated-gradient": {"eps": LogUniform(1e-3, 0.3), **_LOGISTIC},
     "mmd": {"weight": LogUniform(0.1, 100), "alpha": LogUniform(0.1, 30), **_GNN},
     "fmp": {"lambda_f": LogUniform(0.1, 100), "lambda_s": LogUniform(0.1, 10), "K": Integers(1, 6), **_ADAM},
     "nifty": {"similarity": Uniform(0.1, 0.9), "drop_edges": LogUniform(1e-3, 0.5), "noise": Uniform(0, 0.5), **_ADAM},
@@ -75,6 +83,11 @@ GRIDS: Mapping[str, Space] = {
     "gcn": _GNN_GRID,
     "gin": _GNN_GRID,
     "gat": _GNN_GRID,
+    "sage": _GNN_GRID,
+    "mlp": _GNN_GRID,
+    "logistic": {"C": Choice(0.01, 0.1, 1.0, 10.0)},
+    "thresholds": {"base": Choice("logistic", "mlp", "gcn", "sage"), **_ADAM_GRID},
+    "exponentiated-gradient": {"eps": Choice(0.01, 0.05, 0.1), "C": Choice(0.1, 1.0, 10.0)},
     "mmd": {"weight": Choice(0.1, 1.0, 10.0, 100.0), **_ADAM_GRID},
     "fmp": {"lambda_f": Choice(1.0, 3.0, 10.0, 30.0), "lambda_s": Choice(1.0, 3.0), "K": Choice(2, 5), **_ADAM_GRID},
     "nifty": {"similarity": Choice(0.4, 0.6, 0.8), "drop_edges": Choice(0.001, 0.1), **_ADAM_GRID},

@@ -163,8 +163,8 @@ def test_unknown_benchmark(run: Run) -> None:
     result = run("audit", "nodes.csv", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: there is no data set 'nodes.csv': give one of german, credit, bail, "
-        "or your own tables with --nodes and --edges\n"
+        "Error: there is no data set 'nodes.csv': give one of german, credit, bail, adult, income, nba, reed98, "
+        "amherst41, johns-hopkins55, or your own tables with --nodes and --edges\n"
     )
 
 

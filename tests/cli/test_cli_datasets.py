@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from fairpass.datasets import is_available, names, table_spec
+from fairpass.datasets import graph_spec, is_available, names
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
@@ -23,35 +23,51 @@ def test_list(run: Run, data_dir: Path) -> None:
     result = run("datasets")
     assert (result.exit_code, result.stderr) == (0, "")
     for name in names():
-        spec = table_spec(name)
+        spec = graph_spec(name)
         (row,) = (line.split() for line in result.stdout.splitlines() if line.split()[:1] == [name])
         assert row[1:3] == [f"{spec.statistics.nodes:,}", f"{spec.statistics.undirected_edges:,}"]
         assert row[4:6] == [
             f"{spec.statistics.label_homophily:.3f}",
             f"{spec.statistics.sensitive_homophily:.3f}",
         ]
+        assert " ".join(row[7:]) == ("included" if spec.embedded else "needs download")
         for text in (spec.title, spec.licence, spec.source, spec.label.column, spec.sensitive.column):
             assert text in result.stdout
-    assert result.stdout.count("part of the package") == 2
-    assert "not fetched: run `fairpass datasets fetch bail`" in result.stdout
-    assert str(data_dir / "bail.csv") in result.stdout
+    assert result.stdout.count("part of the package") == 3
+    assert "needs download: run `fairpass datasets fetch bail`" in result.stdout
+    for path in ("bail.csv", "nba/nba.csv", "nba/nba_relationship.txt", "facebook100/Reed98.mat"):
+        assert str(data_dir / path) in result.stdout
 
 
 def test_list_as_json(run_json: RunJson, data_dir: Path) -> None:
     listed = {about["name"]: about for about in run_json("datasets", "--json")}
     assert list(listed) == names()
     german, bail = listed["german"], listed["bail"]
-    assert (german["status"], german["path"], german["url"]) == ("embedded", None, None)
+    assert (german["status"], german["files"]) == ("embedded", [])
     assert german["statistics"]["undirected_edges"] == 21_742
     assert german["sensitive"] == {"column": "Gender", "names": ["male", "female"]}
-    assert (bail["status"], bail["path"]) == ("not fetched", str(data_dir / "bail.csv"))
-    assert bail["url"] == table_spec("bail").url
+    assert bail["status"] == "not fetched"
+    table = graph_spec("bail").table
+    assert bail["files"] == [{"path": str(data_dir / "bail.csv"), "url": table.url, "sha256": table.sha256}]
+    assert [file["path"] for file in listed["income"]["files"]] == [
+        str(data_dir / "income/income.csv"),
+        str(data_dir / "income/income_edges.txt"),
+    ]
 
 
 def test_table_in_the_data_directory(run: Run, run_json: RunJson, data_dir: Path) -> None:
     (data_dir / "bail.csv").write_text("a stand-in")
     assert f"available at {data_dir / 'bail.csv'}" in run("datasets").stdout
-    assert run_json("datasets", "--json")[-1]["status"] == "available"
+    listed = {about["name"]: about["status"] for about in run_json("datasets", "--json")}
+    assert listed["bail"] == "available"
+
+
+def test_one_of_two_files_in_the_data_directory(run_json: RunJson, data_dir: Path) -> None:
+    (data_dir / "nba").mkdir()
+    for file, status in (("nba.csv", "not fetched"), ("nba_relationship.txt", "available")):
+        (data_dir / "nba" / file).write_text("a stand-in")
+        listed = {about["name"]: about["status"] for about in run_json("datasets", "--json")}
+        assert listed["nba"] == status
 
 
 def test_fetch_of_an_embedded_table(run: Run, run_json: RunJson) -> None:
@@ -62,12 +78,15 @@ def test_fetch_of_an_embedded_table(run: Run, run_json: RunJson) -> None:
     assert run_json("datasets", "--json", "fetch", "german")["status"] == "embedded"
 
 
-@pytest.mark.skipif(not is_available("bail"), reason="the Bail table is not in the data directory")
-def test_fetch_of_a_table_that_is_here(run: Run, run_json: RunJson) -> None:
-    about = run_json("datasets", "fetch", "bail", "--json")
+@pytest.mark.parametrize("name", ["bail", "nba", "reed98"])
+def test_fetch_of_files_that_are_here(run: Run, run_json: RunJson, name: str) -> None:
+    if not is_available(name):
+        pytest.skip(f"the files of {name} are not here: set FAIRPASS_DATA or run `fairpass datasets fetch {name}`")
+    about = run_json("datasets", "fetch", name, "--json")
     assert about["status"] == "available"
-    assert Path(about["path"]).is_file()
-    assert run("datasets", "fetch", "bail").stdout == f"bail is in {about['path']}, and is the published table.\n"
+    paths = [file["path"] for file in about["files"]]
+    assert all(Path(path).is_file() for path in paths)
+    assert run("datasets", "fetch", name).stdout == f"{name} is here, and is as published: {', '.join(paths)}\n"
 
 
 def test_fetch_refuses_another_table(run: Run, data_dir: Path) -> None:
@@ -81,4 +100,5 @@ def test_fetch_refuses_another_table(run: Run, data_dir: Path) -> None:
 def test_fetch_of_an_unknown_name(run: Run) -> None:
     result = run("datasets", "fetch", "gremlin")
     assert result.exit_code == 1
-    assert result.stderr == "Error: 'name' must be one of 'german', 'credit', 'bail' (got 'gremlin')\n"
+    known = ", ".join(map(repr, names()))
+    assert result.stderr == f"Error: 'name' must be one of {known} (got 'gremlin')\n"

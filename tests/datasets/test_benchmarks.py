@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from fairpass.datasets import bail, credit, german, registry
-from fairpass.datasets.registry import Scale, load, names, table_spec
+from fairpass.datasets import adult, bail, credit, describe, facebook100, german, income, nba, registry
+from fairpass.datasets.download import data_directory
+from fairpass.datasets.registry import Scale, graph_spec, load, names
 from fairpass.datasets.splits import label_balanced_ids
 from fairpass.errors import DataError
 
@@ -25,7 +27,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "label_homophily": 0.587,
         "sensitive_homophily": 0.805,
         "max_degree": 286,
-        "sha256": "49cc549b1ca3f1650e3bdcd8cfce62313c763abfbcbf785d32b07fb76ae078ca",
+        "sha256": ["49cc549b1ca3f1650e3bdcd8cfce62313c763abfbcbf785d32b07fb76ae078ca"],
         "dropped": {"OtherLoansAtStore", "PurposeOfLoan", "GoodCustomer"},
         "sensitive": "Gender",
         "groups": (690, 310),
@@ -41,7 +43,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "label_homophily": 0.642,
         "sensitive_homophily": 0.879,
         "max_degree": 536,
-        "sha256": "5d7a93f25a09dd1648c78b5e0c6a883ca832ee88259d89dfe1062e8c848bfe5d",
+        "sha256": ["5d7a93f25a09dd1648c78b5e0c6a883ca832ee88259d89dfe1062e8c848bfe5d"],
         "dropped": {"Single", "NoDefaultNextMonth"},
         "sensitive": "Age",
         "groups": (27_315, 2_685),
@@ -57,7 +59,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "label_homophily": 0.775,
         "sensitive_homophily": 0.522,
         "max_degree": 5_391,
-        "sha256": "11a7c62be2b7aed7cb069624789755d5f57acc8b69580564e2401b084e2d5faf",
+        "sha256": ["11a7c62be2b7aed7cb069624789755d5f57acc8b69580564e2401b084e2d5faf"],
         "dropped": {"RECID"},
         "sensitive": "WHITE",
         "groups": (9_317, 9_559),
@@ -66,7 +68,99 @@ FIGURES: dict[str, dict[str, Any]] = {
         "first_train": [17486, 531, 14714, 2340, 3259],
         "first_test": [15776, 12910, 8167],
     },
+    "adult": {
+        "rows": 12_000,
+        "features": 101,
+        "edges": 82_207,
+        "label_homophily": 0.769,
+        "sensitive_homophily": 0.871,
+        "max_degree": 49,
+        "sha256": ["e129a176ee9d859147fc8ebc1b18f59f02267318942ddca046c0cdbadefcdb88"],
+        "dropped": {"income", "fnlwgt", "workclass"},
+        "sensitive": "sex",
+        "groups": (3_929, 8_071),
+        "labels": (8_963, 3_037),
+        "split": (1_000, 3_000, 3_001),
+    },
+    "income": {
+        "rows": 14_821,
+        "features": 14,
+        "edges": 42_831,
+        "label_homophily": 0.731,
+        "sensitive_homophily": 0.864,
+        "max_degree": 648,
+        "sha256": [
+            "eba651aa5919a361985a5971f59acdd95ff022254493a505f8b4fe74008deb82",
+            "4922cf9b602a0099a89dca6ad9186f39121d0d09859686900cdfaf1f6c8e1a8a",
+        ],
+        "dropped": {"income"},
+        "sensitive": "race",
+        "groups": (10_136, 4_685),
+        "labels": (11_611, 3_210),
+        "split": (1_000, 3_705, 3_706),
+    },
+    "nba": {
+        "rows": 403,
+        "features": 96,
+        "edges": 10_621,
+        "label_homophily": 0.536,
+        "sensitive_homophily": 0.724,
+        "max_degree": 220,
+        "sha256": [
+            "fe295195cff01f20b785fe9de1e24062123cb146bdae080ce8b3ea8315d45b80",
+            "14c73245e5d6b6457cce7504e2bb0ded6b81155e25bf0e7d23793df7c01b4873",
+        ],
+        "dropped": {"user_id", "SALARY"},
+        "sensitive": "country",
+        "groups": (296, 107),
+        "labels": (154, 159),
+        "split": (100, 78, 79),
+    },
+    "reed98": {
+        "rows": 962,
+        "features": 87,
+        "edges": 18_812,
+        "label_homophily": 0.746,
+        "sensitive_homophily": 0.522,
+        "max_degree": 313,
+        "sha256": ["d12ec74dc8c6e237385975b976c3709555a83629a1260be693fb688e3446070e"],
+        "dropped": {"gender", "dorm", "class_year", "high_school", "is_late_class"},
+        "sensitive": None,
+        "groups": (504, 361),
+        "labels": (283, 534),
+        "split": (393, 197, 197),
+    },
+    "amherst41": {
+        "rows": 2_235,
+        "features": 64,
+        "edges": 90_954,
+        "label_homophily": 0.784,
+        "sensitive_homophily": 0.531,
+        "max_degree": 467,
+        "sha256": ["3108e4b2edb01be05c5a61147583a40e61012820fff7eebe621dd26018caaf00"],
+        "dropped": {"gender", "dorm", "class_year", "high_school", "is_late_class"},
+        "sensitive": None,
+        "groups": (1_015, 1_017),
+        "labels": (896, 1_125),
+        "split": (500, 483, 485),
+    },
+    "johns-hopkins55": {
+        "rows": 5_180,
+        "features": 194,
+        "edges": 186_586,
+        "label_homophily": 0.770,
+        "sensitive_homophily": 0.549,
+        "max_degree": 886,
+        "sha256": ["fc7243bf257155df03afbc397ab34b5f8eb8e75f40cd1603398e207a033ef50f"],
+        "dropped": {"gender", "dorm", "class_year", "high_school", "is_late_class"},
+        "sensitive": None,
+        "groups": (2_153, 2_609),
+        "labels": (1_848, 2_696),
+        "split": (500, 1_100, 1_102),
+    },
 }
+
+PUBLISHED_SPLITS = [name for name, figures in FIGURES.items() if "first_train" in figures]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,7 +173,7 @@ def graph_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def load_or_skip(name: str, **options: Any) -> Data:
     if not registry.is_available(name):
-        pytest.skip(f"the {name} table is not here: set FAIRPASS_DATA or run `fairpass datasets fetch {name}`")
+        pytest.skip(f"the files of {name} are not here: set FAIRPASS_DATA or run `fairpass datasets fetch {name}`")
     return load(name, **options)
 
 
@@ -100,38 +194,53 @@ def german_graph(graph_cache: Path) -> Data:
 
 def test_the_table(graph: Data, figures: dict[str, Any]) -> None:
     assert graph.x.shape == (figures["rows"], figures["features"])
-    assert graph.provenance["sha256"] == figures["sha256"]
-    assert len(graph.feature_names) == figures["features"]
+    assert [file["sha256"] for file in graph.provenance["files"]] == figures["sha256"]
+    assert len(graph.feature_names) == len(set(graph.feature_names)) == figures["features"]
     assert figures["dropped"].isdisjoint(graph.feature_names)
-    assert tuple(graph.y.bincount().tolist()) == figures["labels"]
-    assert tuple(graph.sens.bincount().tolist()) == figures["groups"]
+    assert tuple(graph.y[graph.y >= 0].bincount().tolist()) == figures["labels"]
+    assert tuple(graph.sens[graph.sens >= 0].bincount().tolist()) == figures["groups"]
+    assert min(graph.y.min(), graph.sens.min()) >= -1
 
 
 def test_the_graph(graph: Data, figures: dict[str, Any]) -> None:
     row, col = graph.edge_index
-    degree = row.bincount(minlength=graph.num_nodes)
     assert graph.edge_index.shape == (2, 2 * figures["edges"])
-    assert (graph.y[row] == graph.y[col]).double().mean().item() == pytest.approx(figures["label_homophily"], abs=5e-4)
-    assert (graph.sens[row] == graph.sens[col]).double().mean().item() == pytest.approx(
-        figures["sensitive_homophily"], abs=5e-4
-    )
-    assert degree.max() == figures["max_degree"]
-    assert degree.min() >= 1
+    assert row.bincount(minlength=graph.num_nodes).max() == figures["max_degree"]
+    for values, homophily in ((graph.y, "label_homophily"), (graph.sens, "sensitive_homophily")):
+        known = (values[row] >= 0) & (values[col] >= 0)
+        equal = (values[row] == values[col])[known].double().mean().item()
+        assert equal == pytest.approx(figures[homophily], abs=5e-4)
+    isolated = {"nba": 3}.get(graph.provenance["name"], 0)
+    assert (row.bincount(minlength=graph.num_nodes) == 0).sum() == isolated
 
 
-def test_the_published_split(graph: Data, figures: dict[str, Any]) -> None:
-    labels_for_training = table_spec(graph.provenance["name"]).labels_for_training
-    train, val, test = label_balanced_ids(graph.y, labels_for_training)
+def test_the_split(graph: Data, figures: dict[str, Any]) -> None:
+    masks = torch.stack([graph.train_mask, graph.val_mask, graph.test_mask])
+    assert tuple(masks.sum(dim=1).tolist()) == figures["split"]
+    assert masks.sum(dim=0).max() == 1
+    assert not masks[:, (graph.y < 0) | (graph.sens < 0)].any()
+
+
+@pytest.mark.parametrize("name", PUBLISHED_SPLITS)
+def test_the_published_split(name: str) -> None:
+    graph, figures = load_or_skip(name), FIGURES[name]
+    train, val, test = label_balanced_ids(graph.y, graph_spec(name).labels_for_training)
     assert train[:5] == figures["first_train"]
     assert test[:3] == figures["first_test"]
-    for mask, ids, size in zip(
-        (graph.train_mask, graph.val_mask, graph.test_mask), (train, val, test), figures["split"], strict=True
-    ):
+    for mask, ids in zip((graph.train_mask, graph.val_mask, graph.test_mask), (train, val, test), strict=True):
         assert mask.nonzero().flatten().tolist() == sorted(ids)
-        assert len(ids) == size
-    assert not (graph.train_mask & graph.val_mask).any()
-    assert not ((graph.train_mask | graph.val_mask) & graph.test_mask).any()
     assert graph.y[graph.train_mask].double().mean() == 0.5
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in PUBLISHED_SPLITS])
+def test_the_stated_split_has_the_base_rate_in_each_part(name: str) -> None:
+    for seed in (20, 1):
+        graph = load_or_skip(name, split_seed=seed)
+        eligible = (graph.y >= 0) & (graph.sens >= 0)
+        rate = graph.y[eligible].double().mean().item()
+        assert graph.train_mask.sum() <= graph_spec(name).labels_for_training
+        for mask in (graph.train_mask, graph.val_mask, graph.test_mask):
+            assert abs(graph.y[mask].double().mean().item() - rate) < 1.5 / mask.sum().item()
 
 
 @pytest.mark.parametrize(("name", "accuracy", "f1"), [("german", 70.00, 82.35), ("credit", 77.88, 87.56)])
@@ -157,47 +266,72 @@ def test_the_data_contract(graph: Data, figures: dict[str, Any]) -> None:
     assert (row != col).all()
     assert (row * nodes + col).diff().min() > 0, "sorted by (row, col), none twice"
     assert torch.equal((col * nodes + row).sort().values, row * nodes + col), "both directions"
-    assert graph.feature_names[graph.sens_column] == figures["sensitive"]
-    assert torch.equal(graph.x[:, graph.sens_column], graph.sens.float())
+    if figures["sensitive"] is None:
+        assert graph.get("sens_column") is None
+    else:
+        assert graph.feature_names[graph.sens_column] == figures["sensitive"]
+        assert torch.equal(graph.x[:, graph.sens_column], graph.sens.float())
     assert len(graph.label_names) == len(graph.group_names) == 2
 
 
-def test_by_default_features_are_in_minus_one_to_one(graph: Data) -> None:
-    others = [i for i in range(graph.num_features) if i != graph.sens_column]
-    assert torch.equal(graph.x[:, others].amin(dim=0), -torch.ones(len(others)))
-    assert torch.allclose(graph.x[:, others].amax(dim=0), torch.ones(len(others)))
+def test_by_default_features_have_mean_0_and_variance_1(graph: Data) -> None:
+    others = [i for i in range(graph.num_features) if i != graph.get("sens_column")]
+    features = graph.x[:, others].double()
+    assert features.mean(dim=0).abs().max() < 1e-5
+    assert (features.std(dim=0, correction=0) - 1).abs().max() < 1e-5
 
 
-def test_the_docstring_and_the_description_have_the_figures(graph: Data, figures: dict[str, Any]) -> None:
-    name = graph.provenance["name"]
-    statistics = table_spec(name).statistics
+def test_the_description_has_the_figures(graph: Data, figures: dict[str, Any]) -> None:
+    statistics = graph_spec(graph.provenance["name"]).statistics
     assert statistics.nodes == figures["rows"]
     assert statistics.features == figures["features"]
     assert statistics.undirected_edges == figures["edges"]
     assert statistics.label_homophily == figures["label_homophily"]
     assert statistics.sensitive_homophily == figures["sensitive_homophily"]
     assert statistics.max_degree == figures["max_degree"]
-    documentation = {"german": german, "credit": credit, "bail": bail}[name].__doc__ or ""
-    cells = [cell.strip() for cell in documentation.splitlines()[4].strip("|").split("|")]
-    assert cells == [
+    assert statistics.labels == figures["labels"]
+    assert statistics.groups == figures["groups"]
+    found = describe(graph)
+    assert tuple(found.label_counts.values()) == statistics.labels
+    assert round(found.label_homophily, 3) == statistics.label_homophily
+    assert round(found.sensitive_homophily, 3) == statistics.sensitive_homophily
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_docstring_has_the_figures(name: str) -> None:
+    statistics = graph_spec(name).statistics
+    modules = {"german": german, "credit": credit, "bail": bail, "adult": adult, "income": income, "nba": nba}
+    documentation = modules.get(name, facebook100).__doc__ or ""
+    tables = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in documentation.splitlines() if "|" in line
+    ]
+    assert [
+        *([] if name in modules else [name]),
         f"{statistics.nodes:,}",
         str(statistics.features),
         f"{statistics.undirected_edges:,}",
-        str(statistics.label_homophily),
-        str(statistics.sensitive_homophily),
+        f"{statistics.label_homophily:.3f}",
+        f"{statistics.sensitive_homophily:.3f}",
         f"{statistics.max_degree:,}",
-    ]
-    assert f"{100 * graph.y.double().mean().item():.0f} % " in documentation
-    assert f"{100 * graph.sens.double().mean().item():.0f} % " in documentation
+    ] in tables
+    if name in modules:
+        for counts in (statistics.labels, statistics.groups):
+            assert f"{100 * counts[1] / sum(counts):.0f} % " in documentation
 
 
 def test_provenance_is_json_and_says_what_was_done(graph: Data, figures: dict[str, Any]) -> None:
     provenance = json.loads(json.dumps(graph.provenance))
     assert provenance == graph.provenance
-    assert provenance["options"] == {"scale": "minmax", "keep_sensitive": True, "split_seed": 20}
+    is_feature = figures["sensitive"] is not None
+    assert provenance["options"] == {"scale": "standard", "keep_sensitive": is_feature, "split_seed": 20}
     assert provenance["caveats"]
     assert provenance["licence"]
-    assert (provenance["url"] is None) == (provenance["name"] != "bail")
+    embedded = provenance["name"] in {"german", "credit", "adult"}
+    for file in provenance["files"]:
+        assert (file["url"] is None) == embedded
+    published = provenance["name"] in PUBLISHED_SPLITS
+    expected = "similarity" if published else "nearest neighbours" if embedded else "edge file"
+    assert provenance["graph"]["kind"] == expected
 
 
 def test_published_scale() -> None:
@@ -205,7 +339,15 @@ def test_published_scale() -> None:
     assert raw.provenance["options"]["scale"] == "none"
     assert raw.x[0, raw.feature_names.index("LoanAmount")] == 1169
     assert raw.x[0, raw.feature_names.index("Age")] == 67
-    assert torch.equal(load("credit", scale="published").x, load("credit").x)
+    assert torch.equal(load("credit", scale="published").x, load("credit", scale="minmax").x)
+    assert torch.equal(load("adult", scale="published").x, load("adult").x)
+
+
+def test_minmax_brings_features_to_minus_one_to_one() -> None:
+    graph = load("german", scale="minmax")
+    others = [i for i in range(graph.num_features) if i != graph.sens_column]
+    assert torch.equal(graph.x[:, others].amin(dim=0), -torch.ones(len(others)))
+    assert torch.allclose(graph.x[:, others].amax(dim=0), torch.ones(len(others)))
 
 
 def test_none_leaves_the_values() -> None:
@@ -213,13 +355,11 @@ def test_none_leaves_the_values() -> None:
     assert graph.x[0].tolist() == [1, 1, 2, 120, 20, 0, 6, 0, 120, 0, 1, 4, 1]
 
 
-def test_standard_scale(german_graph: Data) -> None:
-    graph = load("german", scale="standard")
-    others = [i for i in range(graph.num_features) if i != graph.sens_column]
-    assert torch.allclose(graph.x[:, others].mean(dim=0), torch.zeros(len(others)), atol=1e-5)
-    assert torch.allclose(graph.x[:, others].std(dim=0, correction=0), torch.ones(len(others)), atol=1e-5)
-    assert torch.equal(graph.x[:, graph.sens_column], graph.sens.float())
-    assert torch.equal(graph.edge_index, german_graph.edge_index)
+def test_the_scale_leaves_the_sensitive_column_and_the_edges_alone(german_graph: Data) -> None:
+    for scale in ("standard", "minmax", "none", "published"):
+        graph = load("german", scale=scale)
+        assert torch.equal(graph.x[:, graph.sens_column], graph.sens.float())
+        assert torch.equal(graph.edge_index, german_graph.edge_index)
 
 
 def test_without_the_sensitive_column(german_graph: Data) -> None:
@@ -259,6 +399,40 @@ def test_german_is_quick(german_graph: Data) -> None:
     assert time.perf_counter() - start < 1
 
 
+def test_adult_is_joined_by_ten_neighbours_at_least() -> None:
+    graph = load("adult")
+    assert graph.edge_index[0].bincount().min() == 10
+    assert "workclass=Private" in graph.feature_names
+    raw = load("adult", scale="none")
+    countries = [i for i, name in enumerate(raw.feature_names) if name.startswith("native-country=")]
+    assert torch.equal(raw.x[:, countries].sum(dim=1), torch.ones(12_000))
+    # A married woman is a wife, a married man is a husband, all but three times.
+    wife, husband = (raw.x[:, raw.feature_names.index(f"relationship={who}")] == 1 for who in ("Wife", "Husband"))
+    assert graph.sens[husband].double().mean() > 0.999
+    assert graph.sens[wife].double().mean() < 0.001 or graph.sens[wife].sum() <= 3
+
+
+def test_edges_by_id_are_those_of_the_file() -> None:
+    graph = load_or_skip("nba")
+    directory = data_directory()
+    ids = pd.read_csv(directory / "nba/nba.csv")["user_id"].tolist()
+    lines = (directory / "nba/nba_relationship.txt").read_text().splitlines()
+    pairs = {tuple(sorted(map(int, line.split()))) for line in lines}
+    row, col = graph.edge_index.tolist()
+    assert {tuple(sorted((ids[i], ids[j]))) for i, j in zip(row, col, strict=True)} == pairs
+    assert graph.provenance["duplicate_edges_merged"] == len(lines) - len(pairs)
+
+
+def test_an_unknown_major_has_no_column() -> None:
+    graph = load_or_skip("reed98", scale="none")
+    starts = {name.split("=")[0] for name in graph.feature_names}
+    assert starts == {"status", "major", "second_major"}
+    assert not any(name.endswith("=0") for name in graph.feature_names)
+    majors = [i for i, name in enumerate(graph.feature_names) if name.startswith("major=")]
+    assert set(graph.x[:, majors].sum(dim=1).tolist()) == {0.0, 1.0}
+    assert set(graph.x.flatten().tolist()) == {0.0, 1.0}
+
+
 def test_bail_gives_its_label_away_in_a_feature() -> None:
     graph = load_or_skip("bail", scale="none")
     returned_after = graph.x[:, graph.feature_names.index("TIME")]
@@ -269,8 +443,8 @@ def test_bail_gives_its_label_away_in_a_feature() -> None:
 
 
 def test_names() -> None:
-    assert names() == ["german", "credit", "bail"]
-    with pytest.raises(DataError, match=r"'name' must be one of 'german', 'credit', 'bail' \(got 'cora'\)"):
+    assert names() == list(FIGURES)
+    with pytest.raises(DataError, match=r"'name' must be one of 'german', .*, 'johns-hopkins55' \(got 'cora'\)"):
         load("cora")
 
 
@@ -296,6 +470,6 @@ def test_a_damaged_installation(
     (tmp_path / "embedded").mkdir()
     if content is not None:
         (tmp_path / "embedded/german.csv.gz").write_bytes(content)
-    monkeypatch.setattr("fairpass.datasets.registry.resources.files", lambda package: tmp_path)
+    monkeypatch.setattr("fairpass.datasets.packaged.resources.files", lambda package: tmp_path)
     with pytest.raises(DataError, match=message):
         load("german")

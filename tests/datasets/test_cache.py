@@ -1,33 +1,43 @@
+import hashlib
 import logging
 import multiprocessing
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import platformdirs
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fairpass.datasets import cache
-from fairpass.datasets.cache import cached_graph
-from fairpass.datasets.similarity import RECIPE_VERSION, build_graph
+from fairpass.datasets import neighbours, similarity
+from fairpass.datasets.cache import cached_edges
+from fairpass.datasets.similarity import build_graph, recipe
 from fairpass.errors import DataError
 
 FEATURES = np.random.default_rng(0).normal(size=(50, 3))
 EDGES = build_graph(FEATURES, 0.7)
 
 
-@pytest.fixture
-def builds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The thresholds of the graphs built so far."""
-    thresholds: list[float] = []
+# The thresholds of the graphs built so far.
+BUILT: list[float] = []
 
-    def counting(features: NDArray[np.float64], threshold: float) -> NDArray[np.int64]:
-        thresholds.append(threshold)
-        return build_graph(features, threshold)
 
-    monkeypatch.setattr(cache, "build_graph", counting)
-    return thresholds
+def cached_graph(
+    features: NDArray[np.float64], threshold: float, *, cache_dir: str | os.PathLike[str] | None = None
+) -> NDArray[np.int64]:
+    def build(rows: ArrayLike) -> NDArray[np.int64]:
+        BUILT.append(threshold)
+        return build_graph(rows, threshold)
+
+    return cached_edges(features, recipe(threshold), build, cache_dir=cache_dir)
+
+
+@pytest.fixture(autouse=True)
+def builds() -> list[float]:
+    BUILT.clear()
+    return BUILT
 
 
 def only_file(directory: Path) -> Path:
@@ -71,8 +81,18 @@ def test_key_is_the_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bui
     assert build(changed) == 2
     assert build(FEATURES.reshape(75, 2)) == 3
     assert build(FEATURES, np.nextafter(0.7, 1)) == 4
-    monkeypatch.setattr(cache, "RECIPE_VERSION", RECIPE_VERSION + 1)
+    monkeypatch.setattr(similarity, "RECIPE_VERSION", similarity.RECIPE_VERSION + 1)
     assert build(FEATURES) == 5
+    cached_edges(
+        FEATURES, neighbours.recipe(3), partial(neighbours.nearest_neighbours, neighbours=3), cache_dir=tmp_path
+    )
+    assert len(list(tmp_path.iterdir())) == 6
+
+
+def test_similarity_graphs_cached_by_earlier_versions_are_found(tmp_path: Path) -> None:
+    key = hashlib.sha256(b"similarity graph 1, threshold 0x1.6666666666666p-1, shape (50, 3)\n" + FEATURES.tobytes())
+    cached_graph(FEATURES, 0.7, cache_dir=tmp_path)
+    assert only_file(tmp_path).name == f"{key.hexdigest()}.graph"
 
 
 def flip_a_bit(content: bytes) -> bytes:

@@ -4,53 +4,57 @@ import gzip
 import os
 import runpy
 from collections.abc import Callable
-from importlib import resources
 from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from fairpass.datasets.adult import ADULT
 from fairpass.datasets.credit import CREDIT
-from fairpass.datasets.derive import derive_credit, derive_german
+from fairpass.datasets.derive import derive_adult, derive_credit, derive_german
 from fairpass.datasets.download import mismatch
 from fairpass.datasets.german import GERMAN
-from fairpass.datasets.spec import TableSpec
+from fairpass.datasets.packaged import packaged
+from fairpass.datasets.spec import GraphSpec
 
 ROOT = Path(__file__).resolve().parents[2]
-RAW = {name: ROOT / "tests/data" / name for name in ("german.data.gz", "UCI_Credit_Card.csv.gz")}
+RAW = {name: ROOT / "tests/data" / name for name in ("german.data.gz", "UCI_Credit_Card.csv.gz", "adult.csv.gz")}
 
-both_tables = pytest.mark.parametrize(
+all_tables = pytest.mark.parametrize(
     ("spec", "derive", "raw"),
-    [(GERMAN, derive_german, "german.data.gz"), (CREDIT, derive_credit, "UCI_Credit_Card.csv.gz")],
-    ids=["german", "credit"],
+    [
+        (GERMAN, derive_german, "german.data.gz"),
+        (CREDIT, derive_credit, "UCI_Credit_Card.csv.gz"),
+        (ADULT, derive_adult, "adult.csv.gz"),
+    ],
+    ids=["german", "credit", "adult"],
 )
 
 
-def embedded(spec: TableSpec) -> bytes:
-    file = resources.files("fairpass.datasets") / "embedded" / f"{spec.file}.gz"
-    return gzip.decompress(file.read_bytes())
+def embedded(spec: GraphSpec) -> bytes:
+    return gzip.decompress(packaged(spec.table).read_bytes())
 
 
-@both_tables
+@all_tables
 def test_raw_rows_give_the_embedded_table_byte_for_byte(
-    spec: TableSpec, derive: Callable[[bytes], bytes], raw: str
+    spec: GraphSpec, derive: Callable[[bytes], bytes], raw: str
 ) -> None:
     derived = derive(gzip.decompress(RAW[raw].read_bytes()))
-    assert mismatch(derived, spec) is None
+    assert mismatch(derived, spec.table) is None
     assert derived == embedded(spec)
 
 
 @pytest.mark.parametrize("spec", [GERMAN, CREDIT], ids=["german", "credit"])
-def test_the_embedded_table_is_the_published_file(spec: TableSpec) -> None:
-    published = Path(os.environ.get("FAIRPASS_DATA", "")) / spec.file
+def test_the_embedded_table_is_the_published_file(spec: GraphSpec) -> None:
+    published = Path(os.environ.get("FAIRPASS_DATA", "")) / spec.table.path
     if not published.exists():
-        pytest.skip(f"set FAIRPASS_DATA to a directory that has the published {spec.file} to compare with it")
+        pytest.skip(f"set FAIRPASS_DATA to a directory that has the published {spec.table.path} to compare with it")
     assert embedded(spec) == published.read_bytes()
 
 
-@pytest.mark.parametrize("spec", [GERMAN, CREDIT], ids=["german", "credit"])
-def test_form_of_the_file(spec: TableSpec) -> None:
+@pytest.mark.parametrize("spec", [GERMAN, CREDIT, ADULT], ids=["german", "credit", "adult"])
+def test_form_of_the_file(spec: GraphSpec) -> None:
     content = embedded(spec)
     assert (
         content.count(b"\r\n") == content.count(b"\n") == spec.statistics.nodes
@@ -157,14 +161,46 @@ def test_credit_person() -> None:
     assert derived_credit_row(**{"default-payment-next-month": 1})["NoDefaultNextMonth"] == 0
 
 
+def test_adult_rows_are_rows_of_the_raw_table_in_their_order() -> None:
+    raw = pd.read_csv(BytesIO(gzip.decompress(RAW["adult.csv.gz"].read_bytes())))
+    table = pd.read_csv(BytesIO(embedded(ADULT)))
+    assert len(table) == 12_000
+    assert "fnlwgt" not in table
+    one_hot = pd.get_dummies(table.rename(columns={"income": "salary"}), dtype=int)
+    assert set(one_hot) <= set(raw)
+    missing = [name for name in raw if name not in one_hot and name != "fnlwgt"]
+    whole = one_hot.reindex(columns=[name for name in raw if name != "fnlwgt"], fill_value=0)
+    assert raw[missing].sum().max() < 10, "only categories of a few people may be absent"
+    # Each row is found after the one before: the rows are a subsequence.
+    rows_left = map(tuple, raw.drop(columns="fnlwgt").to_numpy().tolist())
+    assert all(tuple(row) in rows_left for row in whole.to_numpy().tolist())
+
+
+def test_adult_categories_become_one_column_again() -> None:
+    raw = (
+        b"age,fnlwgt,education-num,capital-gain,capital-loss,hours-per-week,workclass_Private,workclass_State-gov,"
+        b"education_10th,marital-status_Widowed,occupation_Sales,relationship_Wife,race_White,sex_Female,sex_Male,"
+        b"native-country_Outlying-US(Guam-USVI-etc),salary_<=50K,salary_>50K\n"
+        b"37,1,10,5,6,40,0,1,1,1,1,1,1,1,0,1,0,1\n"
+        b"38,2,11,0,0,20,1,0,1,1,1,1,1,0,1,1,1,0\n"
+    )
+    header, first, second = derive_adult(raw).decode().split("\r\n")
+    assert header == (
+        "age,education-num,capital-gain,capital-loss,hours-per-week,workclass,education,marital-status,occupation,"
+        "relationship,race,sex,native-country,income"
+    )
+    assert first == "37,10,5,6,40,State-gov,10th,Widowed,Sales,Wife,White,Female,Outlying-US(Guam-USVI-etc),>50K"
+    assert second == "38,11,0,0,20,Private,10th,Widowed,Sales,Wife,White,Male,Outlying-US(Guam-USVI-etc),<=50K"
+
+
 def test_the_script_writes_the_embedded_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = runpy.run_path(str(ROOT / "scripts/derive_tables.py"))
     script["main"](["--out", str(tmp_path)])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["credit.csv.gz", "german.csv.gz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["adult.csv.gz", "credit.csv.gz", "german.csv.gz"]
     printed = capsys.readouterr().out
-    for spec in (GERMAN, CREDIT):
-        assert gzip.decompress((tmp_path / f"{spec.file}.gz").read_bytes()) == embedded(spec)
-        assert spec.sha256 in printed
+    for spec in (GERMAN, CREDIT, ADULT):
+        assert gzip.decompress((tmp_path / f"{spec.table.path}.gz").read_bytes()) == embedded(spec)
+        assert spec.table.sha256 in printed
 
 
 def test_the_script_refuses_other_rows(tmp_path: Path) -> None:

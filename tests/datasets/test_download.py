@@ -13,7 +13,8 @@ import pytest
 from fairpass.datasets import download, registry
 from fairpass.datasets.bail import BAIL
 from fairpass.datasets.german import GERMAN
-from fairpass.datasets.spec import TableSpec
+from fairpass.datasets.nba import NBA
+from fairpass.datasets.spec import EdgeFile, GraphSpec, SourceFile
 from fairpass.errors import DataError, DownloadError
 
 TABLE = b"WHITE,RECID\r\n" + b"1,0\r\n0,1\r\n" * 30_000
@@ -47,8 +48,12 @@ class Server:
         return answer
 
     @property
-    def spec(self) -> TableSpec:
-        return replace(BAIL, url=self.url, sha256=hashlib.sha256(TABLE).hexdigest())
+    def file(self) -> SourceFile:
+        return SourceFile("bail.csv", hashlib.sha256(TABLE).hexdigest(), self.url)
+
+    @property
+    def spec(self) -> GraphSpec:
+        return replace(BAIL, table=self.file)
 
 
 @pytest.fixture
@@ -88,7 +93,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_success(server: Server, tmp_path: Path, pauses: list[float]) -> None:
     directory = tmp_path / "not" / "there" / "yet"
-    assert download.obtain(server.spec, directory) == TABLE
+    assert download.obtain(server.file, "Bail", directory) == TABLE
     assert [path.name for path in directory.iterdir()] == ["bail.csv"]
     assert (directory / "bail.csv").read_bytes() == TABLE
     assert pauses == []
@@ -98,10 +103,10 @@ def test_a_progress_bar_where_there_is_somebody_to_see_it(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-    download.obtain(server.spec, tmp_path / "unseen")
+    download.obtain(server.file, "Bail", tmp_path / "unseen")
     assert capsys.readouterr() == ("", "")
     monkeypatch.setenv("FORCE_COLOR", "1")  # for rich this is a terminal
-    download.obtain(server.spec, tmp_path / "seen")
+    download.obtain(server.file, "Bail", tmp_path / "seen")
     out, err = capsys.readouterr()
     assert out == ""
     assert "Downloading bail.csv" in err
@@ -109,23 +114,23 @@ def test_a_progress_bar_where_there_is_somebody_to_see_it(
 
 
 def test_a_second_time_nothing_is_downloaded(server: Server, tmp_path: Path) -> None:
-    download.obtain(server.spec, tmp_path)
-    assert download.obtain(server.spec, tmp_path) == TABLE
+    download.obtain(server.file, "Bail", tmp_path)
+    assert download.obtain(server.file, "Bail", tmp_path) == TABLE
     assert server.requests == 1
 
 
 def test_a_server_that_does_not_announce_a_length(server: Server, tmp_path: Path) -> None:
     server.answers = [Answer(length=None)]
-    assert download.obtain(server.spec, tmp_path) == TABLE
+    assert download.obtain(server.file, "Bail", tmp_path) == TABLE
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
         (TRUNCATED, f"broke off after 100000 of {len(TABLE)} bytes"),
-        (replace(TRUNCATED, length=None), "what arrived is not the published table: expected SHA-256"),
-        (Answer(body=TAMPERED), "what arrived is not the published table: expected SHA-256"),
-        (Answer(body=b"", length=0), "what arrived is not the published table: expected SHA-256"),
+        (replace(TRUNCATED, length=None), "what arrived is not the published file: expected SHA-256"),
+        (Answer(body=TAMPERED), "what arrived is not the published file: expected SHA-256"),
+        (Answer(body=b"", length=0), "what arrived is not the published file: expected SHA-256"),
         (MISSING, "HTTP Error 404: Not Found"),
         (replace(MISSING, status=503), "HTTP Error 503"),
     ],
@@ -134,20 +139,20 @@ def test_a_server_that_does_not_announce_a_length(server: Server, tmp_path: Path
 def test_failure_leaves_nothing_behind(server: Server, tmp_path: Path, answer: Answer, reason: str) -> None:
     server.answers = [answer]
     with pytest.raises(DownloadError, match=rf"in 4 attempts \(.*{reason}.*set FAIRPASS_DATA"):
-        download.obtain(server.spec, tmp_path)
+        download.obtain(server.file, "Bail", tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert server.requests == download.ATTEMPTS
 
 
 def test_nobody_answers(server: Server, tmp_path: Path) -> None:
-    spec = replace(server.spec, url="http://127.0.0.1:9/bail.csv")
+    file = replace(server.file, url="http://127.0.0.1:9/bail.csv")
     with pytest.raises(DownloadError, match=r"127\.0\.0\.1:9/bail\.csv could not be downloaded"):
-        download.obtain(spec, tmp_path)
+        download.obtain(file, "Bail", tmp_path)
 
 
 def test_tries_again_after_longer_and_longer_pauses(server: Server, tmp_path: Path, pauses: list[float]) -> None:
     server.answers = [MISSING, TRUNCATED, Answer(body=TAMPERED), Answer()]
-    assert download.obtain(server.spec, tmp_path) == TABLE
+    assert download.obtain(server.file, "Bail", tmp_path) == TABLE
     assert server.requests == 4
     assert pauses == [1, 2, 4]
 
@@ -157,8 +162,8 @@ def test_a_wrong_file_in_the_data_directory_is_neither_used_nor_replaced(
     server: Server, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "bail.csv").write_bytes(content)
-    with pytest.raises(DataError, match=r"bail\.csv' is not the published Bail .* \(expected SHA-256 .*remove it"):
-        download.obtain(server.spec, tmp_path)
+    with pytest.raises(DataError, match=r"bail\.csv' is not the published Bail file \(expected SHA-256 .*remove it"):
+        download.obtain(server.file, "Bail", tmp_path)
     assert (tmp_path / "bail.csv").read_bytes() == content
     assert server.requests == 0
 
@@ -166,22 +171,36 @@ def test_a_wrong_file_in_the_data_directory_is_neither_used_nor_replaced(
 def test_a_data_directory_that_cannot_be_written(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
     with pytest.raises(DownloadError, match=r"bail\.csv' cannot be written .*set FAIRPASS_DATA"):
-        download.obtain(server.spec, tmp_path / "file")
+        download.obtain(server.file, "Bail", tmp_path / "file")
 
 
 def test_an_embedded_table_has_no_address(tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="part of the package"):
-        download.obtain(GERMAN, tmp_path)
+        download.obtain(GERMAN.table, GERMAN.title, tmp_path)
 
 
 def test_fetch_by_name(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.SPECS, "bail", server.spec)
     assert not registry.is_available("bail", data_dir=tmp_path)
-    assert registry.fetch("bail", data_dir=tmp_path) == tmp_path / "bail.csv"
+    assert registry.fetch("bail", data_dir=tmp_path) == [tmp_path / "bail.csv"]
     assert registry.is_available("bail", data_dir=tmp_path)
-    assert registry.fetch("german", data_dir=tmp_path) is None
+    assert registry.fetch("german", data_dir=tmp_path) == []
     with pytest.raises(DataError, match="'name' must be one of 'german', 'credit', 'bail'"):
         registry.fetch("baill", data_dir=tmp_path)
+
+
+def test_fetch_of_several_files(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, edges = (replace(server.file, path=f"nba/{name}") for name in ("nba.csv", "edges.txt"))
+    spec = replace(NBA, table=table, graph=EdgeFile(edges))
+    monkeypatch.setitem(registry.SPECS, "nba", spec)
+    (tmp_path / "nba").mkdir()
+    (tmp_path / "nba/nba.csv").write_bytes(TABLE)
+    assert not registry.is_available("nba", data_dir=tmp_path), "one of two files is missing"
+    assert registry.fetch("nba", data_dir=tmp_path) == [tmp_path / "nba/nba.csv", tmp_path / "nba/edges.txt"]
+    assert server.requests == 1
+    assert registry.is_available("nba", data_dir=tmp_path)
+    assert registry.fetch("nba", data_dir=tmp_path) == [tmp_path / "nba/nba.csv", tmp_path / "nba/edges.txt"]
+    assert server.requests == 1
 
 
 def test_the_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairpass.datasets.splits import Split, label_balanced_ids, label_balanced_split, stratified_split
+from fairpass.datasets.splits import (
+    Split,
+    SplitRule,
+    benchmark_split,
+    label_balanced_ids,
+    label_balanced_split,
+    label_stratified_split,
+    stratified_split,
+)
 from fairpass.errors import DataError
 
 seeds = st.integers(0, 2**32 - 1)
@@ -52,6 +60,48 @@ def test_more_training_labels_leave_validation_and_test_alone() -> None:
     few, many = label_balanced_ids(y, 10), label_balanced_ids(y, 60)
     assert few[1:] == many[1:]
     assert set(few[0]) < set(many[0])
+
+
+@given(st.lists(st.integers(-1, 2), min_size=1, max_size=200), st.integers(0, 60), seeds)
+def test_label_stratified_split(labels: list[int], labels_for_training: int, seed: int) -> None:
+    y = torch.tensor(labels)
+    split = label_stratified_split(y, labels_for_training, seed)
+    assert_disjoint(split, within=y >= 0)
+    halves = y[y >= 0].bincount() // 2
+    wanted = min(labels_for_training, int(halves.sum()))
+    assert split.train.sum() == wanted
+    for label, half in enumerate(halves.tolist()):
+        is_label = y == label
+        count = int(is_label.sum())
+        assert abs(int((split.train & is_label).sum()) - wanted * half / max(int(halves.sum()), 1)) < 1
+        assert (split.val & is_label).sum() == 3 * count // 4 - half
+        assert (split.test & is_label).sum() == count - 3 * count // 4
+
+
+def test_label_stratified_split_by_hand() -> None:
+    y = torch.tensor([0] * 60 + [1] * 20 + [-1] * 20)
+    split = label_stratified_split(y, 20)
+    counts = {name: getattr(split, name)[:60].sum().item() for name in ("train", "val", "test")}
+    assert counts == {"train": 15, "val": 15, "test": 15}
+    assert [int(mask[60:80].sum()) for mask in (split.train, split.val, split.test)] == [5, 5, 5]
+    assert label_stratified_split(y, 1_000).train.sum() == 40, "never more than half of each label"
+    again, other = label_stratified_split(y, 20), label_stratified_split(y, 20, seed=1)
+    assert torch.equal(split.train, again.train)
+    assert not torch.equal(split.train, other.train)
+    more = label_stratified_split(y, 40)
+    assert torch.equal(more.test, split.test)
+    assert (more.train | ~split.train).all(), "more training labels are added to the same ones"
+
+
+@pytest.mark.parametrize("rule", ["balanced", "stratified"])
+def test_a_benchmark_node_without_label_or_group_is_in_no_part(rule: SplitRule) -> None:
+    y, sens = torch.arange(300) % 3 - 1, torch.arange(300) // 3 % 3 - 1
+    split = benchmark_split(y, sens, rule, 30, seed=4)
+    assert_disjoint(split, within=(y >= 0) & (sens >= 0))
+    known = torch.where(sens >= 0, y, -1)
+    expected = (label_balanced_split if rule == "balanced" else label_stratified_split)(known, 30, 4)
+    assert torch.equal(split.test, expected.test)
+    assert split.train.sum() == 30
 
 
 @given(labels_and_groups(), seeds)

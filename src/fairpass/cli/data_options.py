@@ -95,18 +95,20 @@ class GraphOptions:
         None
     )
 
-    scale: Annotated[Scale | None, _both("How features are scaled; `published` is for benchmarks.")] = None
+    scale: Annotated[
+        Scale | None, _both("How features are scaled (default: `standard`); `published` is for benchmarks.")
+    ] = None
     keep_sensitive: Annotated[
         bool | None,
         _both(
-            "Whether the sensitive attribute is a feature, too (default: as published in benchmarks, and not "
-            "in own tables).",
+            "Whether the sensitive attribute is a feature, too (default: yes in benchmarks that have it as one, "
+            "no in own tables).",
             "--keep-sensitive/--drop-sensitive",
         ),
     ] = None
     split_seed: Annotated[
         int | None,
-        _both("The seed of the split (default: the published split in benchmarks).", metavar="NUMBER"),
+        _both("The seed of the split (default: the published split in benchmarks that have one).", metavar="NUMBER"),
     ] = None
 
     def load(self, **defaults: Any) -> "Data":

@@ -14,7 +14,7 @@ app = typer.Typer(
     epilog=examples(
         {
             "What is there?": "fairpass datasets",
-            "Get a table that is not part of the package": "fairpass datasets fetch bail",
+            "Get the files of a graph that is not part of the package": "fairpass datasets fetch bail",
             "The same, to a place of your choice": "FAIRPASS_DATA=~/graphs fairpass datasets fetch bail",
         }
     ),
@@ -22,12 +22,15 @@ app = typer.Typer(
 
 _SYMBOLS = "H and H_f: the share of edges that join equal labels, and nodes of one group"
 
+_STATUS = {"embedded": "included", "available": "available", "not fetched": "needs download"}
+_STYLES = {"embedded": "green", "available": "green", "not fetched": "yellow"}
+
 
 @app.callback()
 def list_datasets(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List the benchmark graphs: what they are, whether they are here, and their statistics.
 
-    Some are part of the package. The tables of the others are looked for, and
+    Some are part of the package. The files of the others are looked for, and
     put, in the directory that the environment variable FAIRPASS_DATA names,
     else in the user's cache.
     """
@@ -50,30 +53,34 @@ def fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="One of those that `fairpass datasets` lists.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Download the table of a benchmark graph, unless it is here, and check that it is the published one."""
+    """Download the files of a benchmark graph, unless they are here, and check that they are the published ones."""
     from fairpass import datasets
 
-    path = datasets.fetch(name)
+    paths = datasets.fetch(name)
     if as_json or (ctx.parent is not None and ctx.parent.params["as_json"]):
         print_json(_about(name))
-    elif path is None:
+    elif not paths:
         print_line(f"{name} is part of the package: there is nothing to fetch.")
     else:
-        print_line(f"{name} is in {path}, and is the published table.")
+        print_line(f"{name} is here, and is as published: {', '.join(map(str, paths))}")
 
 
 def _about(name: str) -> dict[str, Any]:
     """Return what is known of a benchmark graph before it is loaded."""
-    from fairpass.datasets import is_available, table_spec
+    from fairpass.datasets import graph_spec, is_available
     from fairpass.datasets.download import data_directory
 
-    spec = table_spec(name)
+    spec = graph_spec(name)
+    directory = data_directory()
     return {
         "name": name,
         "title": spec.title,
         "status": "embedded" if spec.embedded else "available" if is_available(name) else "not fetched",
-        "path": None if spec.embedded else str(data_directory() / spec.file),
-        "url": spec.url,
+        "files": [
+            {"path": str(directory / file.path), "url": file.url, "sha256": file.sha256}
+            for file in spec.files
+            if file.url is not None
+        ],
         "label": {"column": spec.label.column, "names": list(spec.label.names)},
         "sensitive": {"column": spec.sensitive.column, "names": list(spec.sensitive.names)},
         "statistics": asdict(spec.statistics),
@@ -86,7 +93,7 @@ def _about(name: str) -> dict[str, Any]:
 
 def _statistics(known: list[dict[str, Any]]) -> Table:
     numbers = ("nodes", "edges", "features", "H", "H_f", "max degree")
-    made = table("name", *numbers, numbers=numbers)
+    made = table("name", *numbers, "files", numbers=numbers)
     for about in known:
         found = about["statistics"]
         made.add_row(
@@ -97,6 +104,7 @@ def _statistics(known: list[dict[str, Any]]) -> Table:
             f"{found['label_homophily']:.3f}",
             f"{found['sensitive_homophily']:.3f}",
             f"{found['max_degree']:,}",
+            Text(_STATUS[about["status"]], style=_STYLES[about["status"]]),
         )
     return made
 
@@ -113,11 +121,10 @@ def _details(about: dict[str, Any]) -> Table:
 
 
 def _status(about: dict[str, Any]) -> Text:
-    if about["status"] == "embedded":
-        return Text("part of the package", style="green")
-    if about["status"] == "available":
-        return Text(f"available at {about['path']}", style="green")
-    return Text(
-        f"not fetched: run `fairpass datasets fetch {about['name']}`, or put the file at {about['path']}",
-        style="yellow",
-    )
+    paths = ", ".join(file["path"] for file in about["files"])
+    sentences = {
+        "embedded": "part of the package",
+        "available": f"available at {paths}",
+        "not fetched": f"needs download: run `fairpass datasets fetch {about['name']}`, or put the files at {paths}",
+    }
+    return Text(sentences[about["status"]], style=_STYLES[about["status"]])

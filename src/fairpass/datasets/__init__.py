@@ -1,7 +1,7 @@
 """Graphs to learn from: the benchmarks, a user's own tables, and synthetic ones."""
 
 from fairpass.datasets.findings import Finding, find_bias
-from fairpass.datasets.registry import fetch, is_available, load, names, table_spec
+from fairpass.datasets.registry import fetch, graph_spec, is_available, load, names
 from fairpass.datasets.statistics import GraphStatistics, describe
 from fairpass.datasets.synthetic import synthetic
 from fairpass.datasets.tables import from_tables
@@ -13,9 +13,9 @@ __all__ = [
     "fetch",
     "find_bias",
     "from_tables",
+    "graph_spec",
     "is_available",
     "load",
     "names",
     "synthetic",
-    "table_spec",
 ]

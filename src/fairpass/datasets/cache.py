@@ -3,13 +3,13 @@
 import hashlib
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import platformdirs
 from numpy.typing import ArrayLike, NDArray
 
-from fairpass.datasets.similarity import RECIPE_VERSION, build_graph
 from fairpass.files import write_bytes
 
 logger = logging.getLogger(__name__)
@@ -18,10 +18,14 @@ _STORED = np.dtype("<i4")
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 
-def cached_graph(
-    features: ArrayLike, threshold: float, *, cache_dir: str | os.PathLike[str] | None = None
+def cached_edges(
+    features: ArrayLike,
+    recipe: str,
+    build: Callable[[ArrayLike], NDArray[np.int64]],
+    *,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> NDArray[np.int64]:
-    """Return `build_graph(features, threshold)`, from disk if it was built before.
+    """Return `build(features)`, undirected edges of shape [E, 2], from disk if they were built before.
 
     A cache file that is damaged, truncated or not ours is rebuilt; a cache that cannot be written costs only
     a warning in the log. Processes may share a cache: a file is whole or absent, and the same key means the
@@ -29,15 +33,17 @@ def cached_graph(
 
     Args:
         features: The rows to connect, shape [N, d].
-        threshold: The similarity threshold of the recipe.
+        recipe: Names everything but the features that the edges depend on: the method, its version and its
+            parameters.
+        build: Makes the edges.
         cache_dir: Where the graphs are kept; by default the directory `FAIRPASS_CACHE` names, else `graphs`
             in the user's cache directory.
     """
-    key = _content_key(features, threshold)
+    key = _content_key(features, recipe)
     path = _directory(cache_dir) / f"{key.hex()}.graph"
     edges = _read(path, key)
     if edges is None:
-        edges = build_graph(features, threshold)
+        edges = build(features)
         _write(path, key, edges)
     return edges
 
@@ -47,10 +53,9 @@ def _directory(cache_dir: str | os.PathLike[str] | None) -> Path:
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("fairpass")) / "graphs"
 
 
-def _content_key(features: ArrayLike, threshold: float) -> bytes:
+def _content_key(features: ArrayLike, recipe: str) -> bytes:
     rows = np.ascontiguousarray(features, dtype="<f8")
-    recipe = f"similarity graph {RECIPE_VERSION}, threshold {float(threshold).hex()}, shape {rows.shape}\n"
-    return hashlib.sha256(recipe.encode() + rows.tobytes()).digest()
+    return hashlib.sha256(f"{recipe}, shape {rows.shape}\n".encode() + rows.tobytes()).digest()
 
 
 def _checksum(key: bytes, content: bytes) -> bytes:

@@ -7,24 +7,31 @@
 Nodes are card holders, edges join holders with similar payments. 78 % do not default; 9 % are under 25.
 """
 
-from fairpass.datasets.spec import CodedColumn, PublishedStatistics, SimilarityRecipe, TableSpec
+from fairpass.datasets.spec import CodedColumn, ExpectedStatistics, GraphSpec, SimilarityRecipe, SourceFile
 
-CREDIT = TableSpec(
+CREDIT = GraphSpec(
     name="credit",
     title="Credit Default",
-    sha256="5d7a93f25a09dd1648c78b5e0c6a883ca832ee88259d89dfe1062e8c848bfe5d",
+    table=SourceFile(
+        "credit.csv",
+        sha256="5d7a93f25a09dd1648c78b5e0c6a883ca832ee88259d89dfe1062e8c848bfe5d",
+    ),
     label=CodedColumn("NoDefaultNextMonth", values=(0, 1), names=("default", "no default")),
     sensitive=CodedColumn("Age", values=(0, 1), names=("25 or older", "under 25")),
     dropped=("Single",),
+    split="balanced",
     labels_for_training=6_000,
     graph=SimilarityRecipe(threshold=0.7),
-    statistics=PublishedStatistics(
+    published_scale="minmax",
+    statistics=ExpectedStatistics(
         nodes=30_000,
         features=13,
         undirected_edges=137_377,
         label_homophily=0.642,
         sensitive_homophily=0.879,
         max_degree=536,
+        labels=(6_636, 23_364),
+        groups=(27_315, 2_685),
     ),
     source="UCI Default of Credit Card Clients, in the form published with NIFTY",
     citation=(

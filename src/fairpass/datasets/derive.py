@@ -1,9 +1,11 @@
-"""The benchmark's German and Credit tables as functions of the raw UCI files, byte for byte.
+"""The embedded tables as functions of the raw UCI files, byte for byte.
 
 `scripts/derive_tables.py` writes the embedded tables with these functions. They take and return the content
-of a file, because it is the bytes that are promised: the result has the SHA-256 of the published table.
+of a file, because it is the bytes that are promised: the result has the SHA-256 of the published table (German,
+Credit) or of the table in this library's description (Adult).
 """
 
+import random
 from io import BytesIO
 
 import numpy as np
@@ -45,6 +47,21 @@ _GERMAN_PURPOSES = {
     "A49": "Business",
     "A410": "Other",
 }
+
+_ADULT_NUMBERS = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
+_ADULT_CATEGORIES = [
+    "workclass",
+    "education",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "native-country",
+    "salary",
+]
+_ADULT_ROWS = 12_000
+_ADULT_SEED = 0
 
 _NEW_TAIWAN_DOLLARS_PER_US_DOLLAR = 32.75
 
@@ -138,3 +155,24 @@ def derive_credit(raw: bytes) -> bytes:
             "HistoryOfOverduePayments": pd.Series(late.any(axis=1).astype(int)),
         }
     )
+
+
+def derive_adult(raw: bytes) -> bytes:
+    """Derive `adult.csv` from the complete rows of UCI's "Adult", whose categories are one-hot ("sex_Male").
+
+    12,000 rows are drawn at random and keep their order. Each category becomes one column again. The sampling
+    weight `fnlwgt` is left out.
+    """
+    table = pd.read_csv(BytesIO(raw))
+    drawn = sorted(random.Random(_ADULT_SEED).sample(range(len(table)), min(_ADULT_ROWS, len(table))))
+    table = table.iloc[drawn].reset_index(drop=True)
+
+    def category(name: str) -> pd.Series:
+        prefix = f"{name}_"
+        columns = table.filter(regex=f"^{prefix}")
+        values = columns.columns.str.removeprefix(prefix).to_numpy()
+        return pd.Series(values[columns.to_numpy().argmax(axis=1)])
+
+    numbers = {name: table[name] for name in _ADULT_NUMBERS}
+    categories = {"income" if name == "salary" else name: category(name) for name in _ADULT_CATEGORIES}
+    return _csv_bytes(numbers | categories)

@@ -1,4 +1,4 @@
-"""Tables that are not part of the package: found in the data directory, or downloaded into it."""
+"""Files that are not part of the package: found in the data directory, or downloaded into it."""
 
 import hashlib
 import http.client
@@ -13,7 +13,7 @@ import platformdirs
 from rich.console import Console
 from rich.progress import wrap_file
 
-from fairpass.datasets.spec import TableSpec
+from fairpass.datasets.spec import SourceFile
 from fairpass.errors import DataError, DownloadError
 from fairpass.files import write_bytes
 
@@ -31,73 +31,72 @@ def data_directory(data_dir: str | os.PathLike[str] | None = None) -> Path:
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("fairpass")) / "data"
 
 
-def mismatch(content: bytes, spec: TableSpec) -> str | None:
-    """Say how `content` differs from the published table; None if it is the published table."""
+def mismatch(content: bytes, file: SourceFile) -> str | None:
+    """Say how `content` differs from the published file; None if it is the published file."""
     found = hashlib.sha256(content).hexdigest()
-    return None if found == spec.sha256 else f"expected SHA-256 {spec.sha256}, got {found}"
+    return None if found == file.sha256 else f"expected SHA-256 {file.sha256}, got {found}"
 
 
-def obtain(spec: TableSpec, directory: Path) -> bytes:
-    """Return the content of the table's file in `directory`, downloading it first if it is not there."""
-    path = directory / spec.file
+def obtain(file: SourceFile, title: str, directory: Path) -> bytes:
+    """Return the content of a file of the benchmark `title` in `directory`, downloading it first if it is not there."""
+    path = directory / file.path
     if path.exists():
         content = path.read_bytes()
-        if difference := mismatch(content, spec):
+        if difference := mismatch(content, file):
             raise DataError(
-                f"'{path}' is not the published {spec.title} table ({difference}); "
-                f"remove it, and it will be downloaded again"
+                f"'{path}' is not the published {title} file ({difference}); remove it, and it will be downloaded again"
             )
         return content
-    content = _download(spec)
+    content = _download(file, title)
     try:
         write_bytes(path, content)
     except OSError as error:
         raise DownloadError(
             f"'{path}' cannot be written ({error}); set FAIRPASS_DATA to a directory that can be, "
-            f"or that has {spec.file}"
+            f"or that has {file.path}"
         ) from error
     return content
 
 
-def _download(spec: TableSpec) -> bytes:
-    """Download the published table, as often as it takes, but at most `ATTEMPTS` times."""
+def _download(file: SourceFile, title: str) -> bytes:
+    """Download the published file, in at most `ATTEMPTS` attempts."""
+    if file.url is None:
+        raise DownloadError(f"{file.path} of {title} is part of the package and has no address to download from")
     failure: Exception | None = None
     for attempt in range(ATTEMPTS):
         if failure is not None:
             pause = _FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)
-            logger.warning("Downloading %s failed (%s); again in %g s", spec.url, failure, pause)
+            logger.warning("Downloading %s failed (%s); again in %g s", file.url, failure, pause)
             time.sleep(pause)
         try:
-            return _download_once(spec)
-        # Anything may be different in a second: a server's mood, a proxy's error page in place of the table.
+            return _download_once(file, file.url)
+        # Any of these may be temporary: an overloaded server, a proxy's error page in place of the file.
         except urllib.error.HTTPError as error:
             error.close()  # it holds the connection
             failure = error
         except (OSError, http.client.HTTPException) as error:
             failure = error
     raise DownloadError(
-        f"{spec.url} could not be downloaded in {ATTEMPTS} attempts ({failure}); "
-        f"alternatively, set FAIRPASS_DATA to a directory that has {spec.file}"
+        f"{file.url} could not be downloaded in {ATTEMPTS} attempts ({failure}); "
+        f"alternatively, set FAIRPASS_DATA to a directory that has {file.path}"
     ) from failure
 
 
-def _download_once(spec: TableSpec) -> bytes:
-    if spec.url is None:
-        raise DownloadError(f"the {spec.title} table is part of the package and has no address to download from")
-    request = urllib.request.Request(spec.url, headers={"User-Agent": "fairpass"})
+def _download_once(file: SourceFile, url: str) -> bytes:
+    request = urllib.request.Request(url, headers={"User-Agent": "fairpass"})
     console = Console(stderr=True)
     with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as response:
         announced: int | None = response.length
         with wrap_file(
             response,
             total=announced or 0,
-            description=f"Downloading {spec.file}",
+            description=f"Downloading {file.path}",
             console=console,
             disable=not console.is_terminal,
         ) as stream:
             content = b"".join(iter(lambda: stream.read(_CHUNK_BYTES), b""))
     if announced is not None and len(content) < announced:
         raise DownloadError(f"the connection broke off after {len(content)} of {announced} bytes")
-    if difference := mismatch(content, spec):
-        raise DownloadError(f"what arrived is not the published table: {difference}")
+    if difference := mismatch(content, file):
+        raise DownloadError(f"what arrived is not the published file: {difference}")
     return content

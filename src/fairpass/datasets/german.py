@@ -8,25 +8,31 @@ Nodes are customers, edges join customers with similar accounts. 70 % are good c
 recorded as female.
 """
 
-from fairpass.datasets.spec import CodedColumn, PublishedStatistics, SimilarityRecipe, TableSpec
+from fairpass.datasets.spec import CodedColumn, ExpectedStatistics, GraphSpec, SimilarityRecipe, SourceFile
 
-GERMAN = TableSpec(
+GERMAN = GraphSpec(
     name="german",
     title="German Credit",
-    sha256="49cc549b1ca3f1650e3bdcd8cfce62313c763abfbcbf785d32b07fb76ae078ca",
+    table=SourceFile(
+        "german.csv",
+        sha256="49cc549b1ca3f1650e3bdcd8cfce62313c763abfbcbf785d32b07fb76ae078ca",
+    ),
     label=CodedColumn("GoodCustomer", values=(-1, 1), names=("bad customer", "good customer")),
     sensitive=CodedColumn("Gender", values=("Male", "Female"), names=("male", "female")),
     dropped=("OtherLoansAtStore", "PurposeOfLoan"),
+    split="balanced",
     labels_for_training=100,
     graph=SimilarityRecipe(threshold=0.8, minmax_columns=("Age", "LoanAmount", "LoanDuration")),
     published_scale="none",
-    statistics=PublishedStatistics(
+    statistics=ExpectedStatistics(
         nodes=1_000,
         features=27,
         undirected_edges=21_742,
         label_homophily=0.587,
         sensitive_homophily=0.805,
         max_degree=286,
+        labels=(300, 700),
+        groups=(690, 310),
     ),
     source="UCI Statlog (German Credit Data), in the form published with NIFTY",
     citation=(

@@ -1,32 +1,29 @@
 """The benchmark graphs by name."""
 
-import gzip
 import os
-import zlib
-from importlib import resources
-from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-import pandas as pd
-import torch
-from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import to_undirected
 
+from fairpass.datasets.adult import ADULT
 from fairpass.datasets.bail import BAIL
-from fairpass.datasets.cache import cached_graph
+from fairpass.datasets.benchmark_graph import benchmark_graph
 from fairpass.datasets.credit import CREDIT
-from fairpass.datasets.download import data_directory, mismatch, obtain
+from fairpass.datasets.download import data_directory, obtain
+from fairpass.datasets.facebook100 import AMHERST41, JOHNS_HOPKINS55, REED98
 from fairpass.datasets.german import GERMAN
-from fairpass.datasets.scaling import FeatureScale, scaled
-from fairpass.datasets.spec import CodedColumn, TableSpec
-from fairpass.datasets.splits import PUBLISHED_SEED, label_balanced_split
+from fairpass.datasets.income import INCOME
+from fairpass.datasets.nba import NBA
+from fairpass.datasets.packaged import read_packaged
+from fairpass.datasets.scaling import FeatureScale
+from fairpass.datasets.spec import GraphSpec
+from fairpass.datasets.splits import PUBLISHED_SEED
 from fairpass.errors import DataError
 
 Scale = Literal[FeatureScale, "published"]
 
-SPECS = {spec.name: spec for spec in (GERMAN, CREDIT, BAIL)}
+SPECS = {spec.name: spec for spec in (GERMAN, CREDIT, BAIL, ADULT, INCOME, NBA, REED98, AMHERST41, JOHNS_HOPKINS55)}
 
 
 def names() -> list[str]:
@@ -34,8 +31,8 @@ def names() -> list[str]:
     return list(SPECS)
 
 
-def table_spec(name: str) -> TableSpec:
-    """Return the description of the benchmark table `name`."""
+def graph_spec(name: str) -> GraphSpec:
+    """Return the description of the benchmark graph `name`."""
     if name not in SPECS:
         raise DataError(f"'name' must be one of {', '.join(map(repr, SPECS))} (got {name!r})")
     return SPECS[name]
@@ -43,119 +40,71 @@ def table_spec(name: str) -> TableSpec:
 
 def is_available(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
     """Return whether `load(name)` needs no download."""
-    table = table_spec(name)
-    return table.embedded or (data_directory(data_dir) / table.file).exists()
+    directory = data_directory(data_dir)
+    return all(file.url is None or (directory / file.path).exists() for file in graph_spec(name).files)
 
 
-def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> Path | None:
-    """Download a table unless it is there already, and return its path; None if it is part of the package.
+def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Download the files of a graph unless they are there already, and return their paths.
 
     Args:
         name: One of `names()`.
-        data_dir: Where the table is looked for and put; by default the directory the environment variable
+        data_dir: Where the files are looked for and put; by default the directory the environment variable
             `FAIRPASS_DATA` names, else `data` in the user's cache directory.
+
+    Returns:
+        One path per file; none for a graph that is part of the package.
     """
-    table = table_spec(name)
-    if table.embedded:
-        return None
+    spec = graph_spec(name)
     directory = data_directory(data_dir)
-    obtain(table, directory)
-    return directory / table.file
+    fetched = []
+    for file in spec.files:
+        if file.url is not None:
+            obtain(file, spec.title, directory)
+            fetched.append(directory / file.path)
+    return fetched
 
 
 def load(
     name: str,
     *,
-    scale: Scale = "minmax",
+    scale: Scale = "standard",
     keep_sensitive: bool = True,
     split_seed: int = PUBLISHED_SEED,
     data_dir: str | os.PathLike[str] | None = None,
 ) -> Data:
-    """Return a benchmark graph, with the published edges and split.
+    """Return a benchmark graph, with the published edges and, where there is one, the published split.
 
-    Besides `x`, `edge_index` (both directions), `y`, `sens` and the three masks, the graph has
+    In addition to `x`, `edge_index` (both directions), `y`, `sens` and the three masks, the graph has
     `feature_names`, `sens_column` (the sensitive attribute's column of `x`), `label_names`, `group_names`,
-    and `provenance`: the table's origin and licence, what to beware of, the options used here. PyG keeps no
+    and `provenance`: the origin and licence of the files, known problems, the options used here. PyG keeps no
     attribute that is None, so without a sensitive column read `data.get("sens_column")`.
 
+    A node whose label or group is unknown has -1 in `y` or `sens`. It stays in the graph, and is in no mask.
+
     Args:
-        name: One of `names()`: "german", "credit" or "bail".
-        scale: What is done to every feature but the sensitive one. "minmax" scales to [-1, 1], "standard" to
-            mean 0 and variance 1, "none" leaves the table's values; "published" is what the literature does:
-            "minmax" on Credit and Bail, "none" on German. The edges stay the same.
-        keep_sensitive: Whether the sensitive attribute stays among the features. The edges stay the same.
+        name: One of `names()`: "german", "credit", "bail", "adult", "income", "nba", "reed98", "amherst41" or
+            "johns-hopkins55".
+        scale: What is done to every feature but the sensitive one. "standard" scales to mean 0 and variance 1,
+            "minmax" to [-1, 1], "none" leaves the table's values; "published" is what the literature does:
+            "none" on German, "minmax" on Credit and Bail, "standard" on the others. The edges stay the same.
+        keep_sensitive: Whether the sensitive attribute stays among the features, where it is one. The edges
+            stay the same.
         split_seed: The seed of the split; the default gives the published split.
-        data_dir: Where a table that is not part of the package is found, or downloaded to (see `fetch`).
+        data_dir: Where files that are not part of the package are found, or downloaded to (see `fetch`).
     """
-    table = table_spec(name)
+    spec = graph_spec(name)
     if scale not in get_args(Scale):
         raise DataError(f"'scale' must be one of {', '.join(map(repr, get_args(Scale)))} (got {scale!r})")
-    feature_scale: FeatureScale = table.published_scale if scale == "published" else scale
-
-    rows = pd.read_csv(BytesIO(_content(table, data_dir)))
-    y, sens = _codes(rows, table.label), _codes(rows, table.sensitive)
-    raw = rows.drop(columns=[table.label.column, *table.dropped])
-    raw[table.sensitive.column] = sens.numpy()
-    features = scaled(raw, list(raw.columns.drop(table.sensitive.column)), feature_scale)
-    if not keep_sensitive:
-        features = features.drop(columns=table.sensitive.column)
-    feature_names = list(features)
-    split = label_balanced_split(y, table.labels_for_training, split_seed)
-    return Data(
-        x=torch.tensor(features.to_numpy(), dtype=torch.float32),
-        edge_index=_edge_index(raw, table),
-        y=y,
-        sens=sens,
-        train_mask=split.train,
-        val_mask=split.val,
-        test_mask=split.test,
-        feature_names=feature_names,
-        sens_column=feature_names.index(table.sensitive.column) if keep_sensitive else None,
-        label_names=list(table.label.names),
-        group_names=list(table.sensitive.names),
-        provenance=_provenance(table, scale=feature_scale, keep_sensitive=keep_sensitive, split_seed=split_seed),
-    )
-
-
-def _content(table: TableSpec, data_dir: str | os.PathLike[str] | None) -> bytes:
-    """Return the bytes of the table's file, known to be the published ones."""
-    if not table.embedded:
-        return obtain(table, data_directory(data_dir))
-    compressed = resources.files("fairpass.datasets") / "embedded" / f"{table.file}.gz"
-    try:
-        content = gzip.decompress(compressed.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"'{compressed}' cannot be read ({error}); reinstall fairpass") from error
-    if difference := mismatch(content, table):
-        raise DataError(f"'{compressed}' is damaged ({difference}); reinstall fairpass")
-    return content
-
-
-def _codes(rows: pd.DataFrame, coded: CodedColumn) -> Tensor:
-    codes = {value: code for code, value in enumerate(coded.values)}
-    return torch.tensor(rows[coded.column].map(codes).to_numpy(), dtype=torch.long)
-
-
-def _edge_index(raw: pd.DataFrame, table: TableSpec) -> Tensor:
-    alike = scaled(raw, table.graph.minmax_columns, "minmax")
-    edges = cached_graph(alike.to_numpy(), table.graph.threshold)
-    both_directions: Tensor = to_undirected(torch.from_numpy(edges.T), num_nodes=len(raw))
-    return both_directions
-
-
-def _provenance(table: TableSpec, **options: Any) -> dict[str, Any]:
-    return {
-        "name": table.name,
-        "title": table.title,
-        "source": table.source,
-        "url": table.url,
-        "reference": table.citation,
-        "licence": table.licence,
-        "sha256": table.sha256,
-        "graph": {
-            "threshold": table.graph.threshold,
-            "minmax_columns": list(table.graph.minmax_columns),
-        },
-        "options": options,
-        "caveats": list(table.caveats),
+    directory = data_directory(data_dir)
+    contents = {
+        file.path: read_packaged(file) if file.url is None else obtain(file, spec.title, directory)
+        for file in spec.files
     }
+    return benchmark_graph(
+        spec,
+        contents,
+        scale=spec.published_scale if scale == "published" else scale,
+        keep_sensitive=keep_sensitive,
+        split_seed=split_seed,
+    )

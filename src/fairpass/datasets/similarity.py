@@ -17,7 +17,7 @@ from scipy.spatial import KDTree, minkowski_distance
 
 from fairpass.errors import DataError
 
-# Part of the key of a cached graph: raise it whenever the same table would give another graph.
+# Raise it whenever the same table would give another graph.
 RECIPE_VERSION = 1
 
 # How many numbers of candidate pairs are held at once (32 MB).
@@ -28,6 +28,11 @@ _LARGEST_VALUE = 1e150
 
 # The tree rounds in its own way; with a radius a little larger no candidate is lost to that.
 _SLACK = 1e-9
+
+
+def recipe(threshold: float) -> str:
+    """Return what, with the features, determines the graph: its name in the cache."""
+    return f"similarity graph {RECIPE_VERSION}, threshold {float(threshold).hex()}"
 
 
 def build_graph(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
@@ -84,6 +89,11 @@ def _candidates(rows: NDArray[np.float64], threshold: float) -> Iterator[tuple[N
 def _validated(features: ArrayLike, threshold: float) -> NDArray[np.float64]:
     if not 0 < threshold <= 1:
         raise DataError(f"'threshold' must be in (0, 1] (got {threshold})")
+    return checked_rows(features)
+
+
+def checked_rows(features: ArrayLike) -> NDArray[np.float64]:
+    """Return the rows as float64, once it is known that distances between them can be computed."""
     rows = np.ascontiguousarray(features, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
         raise DataError(

@@ -1,7 +1,9 @@
 """Training, validation and test nodes."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -10,6 +12,8 @@ from torch import Tensor
 from fairpass.errors import DataError
 
 PUBLISHED_SEED = 20
+
+SplitRule = Literal["balanced", "stratified"]
 
 
 @dataclass(frozen=True)
@@ -39,23 +43,51 @@ def label_balanced_ids(
     training takes the first `min(half, labels_for_training / 2)` of each, validation the third quarter,
     test the last.
     """
+    return _ids_by_label(y, [labels_for_training // 2] * 2, seed)
+
+
+def label_balanced_split(y: Tensor, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
+    """Split as the published benchmarks do: equally many training labels of both classes (see `label_balanced_ids`)."""
+    return _masks(y.numel(), label_balanced_ids(y, labels_for_training, seed))
+
+
+def label_stratified_split(y: Tensor, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
+    """Split the labelled nodes (`y >= 0`) at random, with every label in its natural share in each part.
+
+    The ids of each label are shuffled: the first half is for training, the third quarter for validation, the
+    last for testing. Where the first halves hold more than `labels_for_training` nodes, each label gives its
+    proportional share of that many (rounded by largest remainders).
+    """
+    halves = y[y >= 0].bincount().numpy() // 2
+    wanted = min(labels_for_training, int(halves.sum()))
+    shares = wanted * halves / max(int(halves.sum()), 1)
+    quotas = np.floor(shares).astype(int)
+    largest_remainders = np.argsort(quotas - shares, kind="stable")[: wanted - int(quotas.sum())]
+    quotas[largest_remainders] += 1
+    return _masks(y.numel(), _ids_by_label(y, quotas.tolist(), seed))
+
+
+def benchmark_split(y: Tensor, sens: Tensor, rule: SplitRule, labels_for_training: int, seed: int) -> Split:
+    """Split the nodes whose label and group are both known, by the rule of a benchmark graph."""
+    known = torch.where(sens >= 0, y, -1)
+    split = label_balanced_split if rule == "balanced" else label_stratified_split
+    return split(known, labels_for_training, seed)
+
+
+def _ids_by_label(y: Tensor, quotas: Sequence[int], seed: int) -> tuple[list[int], list[int], list[int]]:
+    """Shuffle and split the ids of label 0, 1, ...; label k has at most `quotas[k]` training nodes."""
     generator = random.Random(seed)
     train: list[int] = []
     val: list[int] = []
     test: list[int] = []
-    for label in (0, 1):
+    for label, quota in enumerate(quotas):
         ids = torch.nonzero(y == label).flatten().tolist()
         generator.shuffle(ids)
         half, three_quarters = int(0.5 * len(ids)), int(0.75 * len(ids))
-        train += ids[: min(half, labels_for_training // 2)]
+        train += ids[: min(half, quota)]
         val += ids[half:three_quarters]
         test += ids[three_quarters:]
     return train, val, test
-
-
-def label_balanced_split(y: Tensor, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
-    """Split as the benchmarks do: equally many training labels of both classes (see `label_balanced_ids`)."""
-    return _masks(y.numel(), label_balanced_ids(y, labels_for_training, seed))
 
 
 def stratified_split(

@@ -48,7 +48,7 @@ def from_tables(
     split: str | None = None,
     seed: int = 0,
     fractions: tuple[float, float, float] = (0.5, 0.25, 0.25),
-    scale: FeatureScale = "minmax",
+    scale: FeatureScale = "standard",
     missing: Missing = "error",
     missing_sensitive: MissingSensitive = "error",
     on_constant: OnConstant = "drop",
@@ -94,7 +94,7 @@ def from_tables(
             is in no mask. By default the labelled nodes are split by `stratified_split`.
         seed: The seed of that split.
         fractions: Its shares of training, validation and test nodes.
-        scale: "minmax" scales numbers to [-1, 1], "standard" to mean 0 and variance 1, over all nodes.
+        scale: "standard" scales numbers to mean 0 and variance 1, "minmax" to [-1, 1], over all nodes.
         missing: What happens to missing feature values: "drop" leaves the column out, "mean" fills in the
             mean of the encoded column (of a category, the frequencies of its values), "indicator" does that
             and adds a column "x is missing".

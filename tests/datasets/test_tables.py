@@ -88,7 +88,7 @@ def test_types_of_columns() -> None:
         yes_no=np.array([True, False] * 12, dtype=object),
         arrow=pd.array([5, 6, 5] * 8, dtype="int64[pyarrow]"),
     )
-    data = build(table, features=["nullable", "maybe", "level", "yes_no", "arrow"])
+    data = build(table, features=["nullable", "maybe", "level", "yes_no", "arrow"], scale="minmax")
     assert data.feature_names == ["nullable", "maybe", "level=1", "level=3", "level=20", "yes_no", "arrow"]
     assert data.x[:3].tolist() == [[-1, 1, 0, 1, 0, 1, -1], [0, 0, 1, 0, 0, 0, 1], [1, 1, 0, 0, 1, 1, -1]]
 
@@ -98,6 +98,11 @@ def test_scaling_is_that_of_the_benchmarks(scale: FeatureScale) -> None:
     data = build(features=["age", "children"], scale=scale)
     expected = scaled(people()[["age", "children"]], ["age", "children"], scale)
     assert torch.allclose(data.x, torch.tensor(expected.to_numpy(), dtype=torch.float32), atol=1e-6)
+
+
+def test_by_default_numbers_are_standardised() -> None:
+    assert torch.equal(build().x, build(scale="standard").x)
+    assert build().provenance["options"]["scale"] == "standard"
 
 
 @pytest.mark.parametrize("scale", ["minmax", "standard", "none"])
@@ -446,7 +451,7 @@ def test_encoding_of_the_same_table_is_the_same(options: dict[str, Any]) -> None
 
 
 def test_encoding_of_a_new_table_without_labels() -> None:
-    encoding = remembered(build(keep_sensitive=True))
+    encoding = remembered(build(keep_sensitive=True, scale="minmax"))
     new = people(age=1000.0, sex="M").drop(columns="paid").head(3)
     edges = pd.DataFrame({"a": ["p0"], "b": ["p2"]})
     data = build(new, edges, encoding=encoding)

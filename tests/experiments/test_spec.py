@@ -1,10 +1,15 @@
 """A run's key says everything its result depends on, and nothing else."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairpass.experiments import Cell, Configuration, Spec
+from fairpass.experiments.records import Records
+from fairpass.experiments.spec import ADDED_SINCE_0_1
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def spec(**changes: Any) -> Spec:
@@ -31,6 +36,27 @@ def test_defaults_are_part_of_the_identity() -> None:
 )
 def test_any_change_has_a_key_of_its_own(other: Spec) -> None:
     assert other.key != spec().key
+
+
+def test_keys_of_stored_records_are_reproduced() -> None:
+    records = list(Records(RESULTS))
+    assert len(records) > 1000
+    for record in records:
+        training = {name: value for name, value in record["training"].items() if name != "seed"}
+        configuration = Configuration(record["method"], record["parameters"], training, record["scale"])
+        made = Spec(record["dataset"], configuration, record["seed"], tuple(record["measures"]))
+        assert made.key == record["key"]
+
+
+def test_what_was_added_since_is_in_the_identity_only_if_it_changes_something() -> None:
+    for name, value in ADDED_SINCE_0_1["training"].items():
+        assert name not in spec().identity["training"]
+        assert spec(training={name: value}).key == spec().key
+    changed = spec(training={"postprocess": "thresholds"})
+    assert changed.identity["training"]["postprocess"] == "thresholds"
+    assert "constraint" not in changed.identity["training"]
+    assert changed.key != spec().key
+    assert spec(training={"postprocess": "thresholds", "constraint": "equalized_odds"}).key != changed.key
 
 
 def test_but_keeps_the_original() -> None:

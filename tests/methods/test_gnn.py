@@ -6,7 +6,7 @@ from tests.methods.ingredients import small_graph
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
-from fairpass.methods import GAT, GCN, GIN
+from fairpass.methods import GAT, GCN, GIN, SAGE
 from fairpass.nn import GNN
 from fairpass.training import Training
 
@@ -16,18 +16,19 @@ def data() -> Data:
     return small_graph()
 
 
-@pytest.mark.parametrize("kind", [GCN, GIN, GAT])
+@pytest.mark.parametrize("kind", [GCN, GIN, GAT, SAGE])
 def test_wrong_parameters_are_errors_before_fit(kind: Any) -> None:
     for parameters, message in (
         ({"num_layers": 0}, r"'num_layers' must be at least 1 \(got 0\)"),
         ({"hidden": 0}, r"'hidden' must be at least 1 \(got 0\)"),
         ({"dropout": -0.1}, r"'dropout' must be at least 0 and below 1 \(got -0.1\)"),
+        ({"dropout": 1}, r"'dropout' must be at least 0 and below 1 \(got 1\)"),
     ):
         with pytest.raises(ValueError, match=message):
             kind(**parameters)
 
 
-@pytest.mark.parametrize("kind", [GCN, GIN, GAT])
+@pytest.mark.parametrize("kind", [GCN, GIN, GAT, SAGE])
 def test_layers_and_widths(kind: Any, data: Data) -> None:
     model = kind(num_layers=3, hidden=5, training=Training(epochs=2)).fit(data)
     network = model.program_.network

@@ -6,7 +6,7 @@ from tests.methods.ingredients import small_graph, some_unknown
 from torch_geometric.data import Data
 
 from fairpass.kernels import mmd2
-from fairpass.methods import GAT, GCN, GIN, MMD
+from fairpass.methods import GAT, GCN, GIN, MMD, SAGE
 from fairpass.training import Task, Training, seeded
 from fairpass.training.program import cross_entropy
 
@@ -16,7 +16,7 @@ def data() -> Data:
     return small_graph()
 
 
-@pytest.mark.parametrize("backbone", [GCN, GIN, GAT])
+@pytest.mark.parametrize("backbone", [GCN, GIN, GAT, SAGE])
 def test_without_weight_it_is_the_plain_network_to_the_bit(data: Data, backbone: Any) -> None:
     training = Training(epochs=8)
     plain = backbone(training=training).fit(data)

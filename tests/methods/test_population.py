@@ -8,7 +8,7 @@ from tests.methods.ingredients import small_graph
 from torch_geometric.data import Data
 
 from fairpass.errors import FairpassError
-from fairpass.methods import FMP, GCN, GIN, GMMD, GMMDS, MMD, NodeClassifier
+from fairpass.methods import FMP, GCN, GIN, GMMD, GMMDS, MMD, SAGE, MLPClassifier, NodeClassifier, Thresholds
 from fairpass.methods.population import fit_all
 from fairpass.training import DivergedError, EpochRecord, Training
 
@@ -45,6 +45,10 @@ def pairs(make: str) -> list[NodeClassifier]:
         "gmmd-s": [GMMDS(training=first), GMMDS(weight=3.0, lambda_s=3.0, training=second)],
         "gcn": [GCN(training=first), GCN(training=second), GCN(training=third)],
         "gin": [GIN(training=first), GIN(training=second)],
+        "sage": [SAGE(training=first), SAGE(training=second), SAGE(training=third)],
+        "mmd-sage": [MMD(backbone="sage", training=first), MMD(backbone="sage", weight=2.0, training=second)],
+        "mlp": [MLPClassifier(training=first), MLPClassifier(training=second), MLPClassifier(training=third)],
+        "thresholds": [Thresholds(base="sage", training=first), Thresholds(base="sage", training=second)],
         "mmd": [MMD(weight=0.0, training=first), MMD(weight=2.0, alpha=3.0, training=second)],
         "fmp": [FMP(lambda_f=1.0, training=first), FMP(lambda_s=1.0, training=second)],
         "fmp-l1": [
@@ -71,6 +75,10 @@ def pairs(make: str) -> list[NodeClassifier]:
         "gmmd-s",
         "gcn",
         "gin",
+        "sage",
+        "mmd-sage",
+        "mlp",
+        "thresholds",
         "mmd",
         "fmp",
         "fmp-l1",

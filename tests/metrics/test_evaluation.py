@@ -213,3 +213,32 @@ def test_unlabelled_nodes_are_refused(make_problem: Make) -> None:
         evaluate(p.y, p.scores, sens=p.sens)
     with pytest.raises(DataError, match=r"'bootstrap' must not be negative \(got -1\)"):
         evaluate(abs(p.y), p.scores, sens=p.sens, bootstrap=-1)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_decisions_may_be_given(make_problem: Make, classes: int) -> None:
+    p = make_problem(5, n=120, classes=classes, groups=3)
+    decisions = np.random.default_rng(1).integers(classes, size=120)
+    e = evaluate(p.y, p.scores, sens=p.sens, decisions=torch.tensor(decisions), bootstrap=30)
+    assert e.auc == auc(p.y, p.scores)
+    assert e.acc == accuracy(p.y, decisions)
+    assert e.delta_dp == delta_dp(p.y, decisions, sens=p.sens)
+    assert e.groups == rates(p.y, decisions, sens=p.sens)
+    assert e.threshold is None
+    assert e.intervals["acc"].low <= e.acc <= e.intervals["acc"].high
+    assert Evaluation.from_dict(json.loads(json.dumps(e.to_dict()))) == e
+    same = evaluate(p.y, p.scores, sens=p.sens, decisions=p.pred, bootstrap=30)
+    assert same.percent() == evaluate(p.y, p.scores, sens=p.sens).percent()
+    assert same.intervals == evaluate(p.y, p.scores, sens=p.sens, bootstrap=30).intervals
+
+
+def test_wrong_decisions(make_problem: Make) -> None:
+    p = make_problem(5)
+    for decisions, message in (
+        (p.pred[:-1], r"'decisions' must have shape \[60\], one for each node \(got \[59\]\)"),
+        (p.pred + 1, r"'decisions' must be below 2, the number of classes \(got 2\)"),
+        (p.pred - 1, r"'decisions' must not hold unlabelled nodes"),
+        (p.scores, r"'decisions' must hold integers"),
+    ):
+        with pytest.raises(DataError, match=message):
+            evaluate(p.y, p.scores, sens=p.sens, decisions=decisions)

@@ -33,6 +33,17 @@ def test_equals_evaluate(
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+def test_decisions_may_be_given(make_problem: Make, classes: int) -> None:
+    p = make_problem(4, n=90, classes=classes)
+    decisions = np.random.default_rng(0).integers(classes, size=90)
+    e = evaluate(p.y, p.scores, sens=p.sens, decisions=decisions)
+    quick = Quick(torch.tensor(p.y), torch.tensor(p.sens), num_classes=classes)
+    numbers = quick(torch.tensor(p.scores), torch.tensor(decisions))
+    assert numbers.tolist() == pytest.approx([e.auc, e.f1, e.acc, e.delta_dp, e.delta_eo], abs=1e-6)
+    assert torch.equal(quick(torch.tensor(p.scores), torch.tensor(p.pred)), quick(torch.tensor(p.scores)))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
 def test_population_is_its_members(make_problem: Make, classes: int) -> None:
     p = make_problem(1, classes=classes, groups=3)
     y, sens = torch.tensor(p.y), torch.tensor(p.sens)

@@ -23,6 +23,8 @@ from fairpass.training.settings import is_available
         ({"threshold": "best"}, r"'threshold' must be a number or one of .* \(got 'best'"),
         ({"threshold": 1.5}, r"'threshold' must be between 0 and 1 \(got 1.5"),
         ({"threshold": float("nan")}, r"'threshold' must be between 0 and 1 \(got nan"),
+        ({"postprocess": "threshold"}, r"'postprocess' must be one of \('none', 'thresholds'\) \(got 'threshold'"),
+        ({"constraint": "parity"}, r"'constraint' must be one of \('demographic_parity', .* \(got 'parity'"),
         ({"select": "first"}, r"'select' must be 'validation' or 'last' \(got 'first'"),
         ({"device": "abacus"}, r"'device' must name a device of PyTorch, .* \(got 'abacus'"),
         ({"device": 3}, r"'device' must name a device of PyTorch, .* \(got 3"),

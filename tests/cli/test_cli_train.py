@@ -140,7 +140,7 @@ def test_wrong_settings_are_one_line(run: Run, arguments: list[str], message: st
         ("K=2.5", "'K' must be a whole number (got '2.5')"),
         ("alpha=big", "'alpha' must be a number (got 'big')"),
         ("lambda_f=", "'lambda_f' must be a number or none (got '')"),
-        ("backbone=gnn", "'backbone' must be 'gcn' or 'gin' or 'gat' (got 'gnn')"),
+        ("backbone=gnn", "'backbone' must be 'gcn' or 'gin' or 'gat' or 'sage' (got 'gnn')"),
     ],
 )
 def test_wrong_parameters_name_what_is_expected(setting: str, message: str) -> None:
@@ -196,6 +196,12 @@ def test_training_options() -> None:
     assert TrainingOptions(epochs=7).applied_to(Constant.default_training()).epochs == 1
     with pytest.raises(typer.BadParameter, match="'threshold' must be a number or 'accuracy' or 'f1'"):
         TrainingOptions(threshold="best").applied_to(Training())
+    fair = TrainingOptions(postprocess="thresholds", constraint="equalized_odds").applied_to(Training())
+    assert fair == Training(postprocess="thresholds", constraint="equalized_odds")
+    with pytest.raises(typer.BadParameter, match=r"'postprocess' must be 'none' or 'thresholds' \(got 'all'\)"):
+        TrainingOptions(postprocess="all").applied_to(Training())
+    with pytest.raises(typer.BadParameter, match=r"'constraint' must be 'demographic_parity' or .* \(got 'dp'\)"):
+        TrainingOptions(constraint="dp").applied_to(Training())
 
 
 def test_own_tables_from_training_to_prediction(
@@ -223,6 +229,32 @@ def test_own_tables_from_training_to_prediction(
         assert (found["label"] == "yes").tolist() == (found["score"] > 0.5).tolist()
     data = datasets.from_tables(people[1], people[3], id="name", label="hired", sensitive="sex")
     assert found["score"].tolist() == load_model(model).predict_proba(data)[:, 1].tolist()
+
+
+def test_thresholds_for_each_group_decide_in_every_command(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shown = run_json(
+        "train", *GCN, "--postprocess", "thresholds", "--constraint", "equalized_odds", "--out", out, "--json"
+    )
+    model = load_model(out / "model.safetensors")
+    assert model.group_thresholds_ is not None
+    assert model.group_thresholds_.constraint == "equalized_odds"
+    assert shown["evaluation"]["threshold"] is None
+    found = run_json("evaluate", out / "model.safetensors", "german", "--json")
+    assert found["evaluation"] == shown["evaluation"]
+    run("predict", out / "model.safetensors", "german", "--out", tmp_path / "found.csv")
+    table = pd.read_csv(tmp_path / "found.csv")
+    tested = table[table["split"] == "test"]
+    for group in shown["evaluation"]["groups"]:
+        inside = tested[tested["group"] == group["group"]]
+        assert (inside["label"] == group["label"]).mean() == pytest.approx(group["selection_rate"])
+
+
+def test_training_settings_follow_the_base_method(run_json: RunJson) -> None:
+    own = run_json("train", "german", "--method", "thresholds", "--json")
+    assert own["training"]["epochs"] == 1
+    arguments = ("train", "german", "--method", "thresholds", "--set", "base=gcn", "--epochs", "3", "--json")
+    assert run_json(*arguments)["training"]["epochs"] == 3
 
 
 def test_labelled_others_are_all_test_nodes(

@@ -9,9 +9,10 @@ import torch
 from torch_geometric.data import Data
 
 from fairpass.errors import DataError, NotFittedError
-from fairpass.methods import GCN, GMMD, Constant, NodeClassifier
-from fairpass.metrics import evaluate
+from fairpass.methods import GCN, GMMD, Constant, NodeClassifier, Thresholds
+from fairpass.metrics import GroupThresholds, evaluate
 from fairpass.report import Evidence, collect, find_evidence
+from fairpass.report.page import render
 from fairpass.training import fingerprint
 from fairpass.tuning import Point
 
@@ -241,3 +242,20 @@ def test_by_default_the_last_one_is_chosen(evidence: Evidence) -> None:
     assert evidence.method("gmmd")["method"] == GMMD.name
     with pytest.raises(ValueError, match="'name' must be one of constant, gcn, gmmd"):
         evidence.method("gat")
+
+
+def test_thresholds_for_each_group_are_told(german: Data) -> None:
+    model = Thresholds().fit(german)
+    evidence = collect(german, {"constant": [Constant().fit(german)], "thresholds": [model]}, title="Two thresholds")
+    kept = evidence.method("thresholds")
+    assert kept["thresholds"] is None
+    (run,) = kept["runs"]
+    assert run["threshold"] is None
+    assert model.group_thresholds_ is not None
+    assert GroupThresholds.from_dict(run["group_thresholds"]) == model.group_thresholds_
+    predicted = model.predict(german)[german.test_mask]
+    assert run["predicted"] == predicted.bincount(minlength=2).tolist()
+    page = render([evidence])
+    assert "a threshold of its own for each group (demographic parity)" in page
+    alone = render([collect(german, {"thresholds": [model]}, title="Alone")])
+    assert "there is no single one to move" in alone

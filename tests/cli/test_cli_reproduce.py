@@ -83,7 +83,7 @@ def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypat
 def test_a_missing_data_set_is_told_before_anything_is_trained(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreachable(spec: object) -> bytes:
+    def unreachable(file: object, url: str) -> bytes:
         raise DownloadError("no network")
 
     monkeypatch.setenv("FAIRPASS_DATA", str(tmp_path / "empty"))

@@ -119,8 +119,8 @@ def test_interruption_without_a_place_to_keep_it(run: Run, monkeypatch: pytest.M
     [
         (["--method", "gnc"], "'method' must be one of constant, gcn"),
         (["--set", "alpha=-1"], "'alpha' must be positive (got -1.0)"),
-        (["--epochs", "0"], "'epochs' must be a whole number of at least 1 (got 0)"),
-        (["--device", "abacus"], "'device' must name a device of PyTorch"),
+        (["--epochs", "0"], "--epochs must be a whole number of at least 1 (got 0)"),
+        (["--device", "abacus"], "--device must name a device of PyTorch"),
     ],
 )
 def test_wrong_settings_are_one_line(run: Run, arguments: list[str], message: str) -> None:
@@ -371,3 +371,17 @@ def test_help_is_light_and_has_examples(run_process: Callable[..., Any], command
     assert f"fairpass {command}" in done.stdout
     assert "Examples" in done.stdout
     assert {"torch", "pandas", "sklearn", "numpy"}.isdisjoint(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("1e30", "training must give finite outputs (got nan at epoch 0; a smaller --learning-rate may help)"),
+        ("-1", "--learning-rate must be positive and finite (got -1.0)"),
+    ],
+)
+def test_errors_name_the_option(run: Run, tmp_path: Path, value: str, message: str) -> None:
+    options = ["--method", "gcn", "--epochs", "2", "--learning-rate", value, "--out", tmp_path / "out"]
+    result = run("train", "german", *options)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == f"Error: {message}"

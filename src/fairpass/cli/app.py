@@ -1,6 +1,7 @@
 """The `fairpass` command: its subcommands, its global options, and what becomes of errors."""
 
 import sys
+from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ from fairpass.cli import (
     tune,
 )
 from fairpass.cli.datasets import app as datasets
+from fairpass.cli.training_options import TrainingOptions
 from fairpass.errors import FairpassError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -55,9 +57,18 @@ class _Commands(TyperGroup):
             if isinstance(error, KeyboardInterrupt):
                 output.notices.print("Interrupted", style="yellow")
                 raise typer.Exit(_INTERRUPTED) from None
-            output.fail(error)
+            output.fail(error, self._training_options(ctx))
             raise typer.Exit(1) from None
         return result
+
+    def _training_options(self, ctx: Any) -> dict[str, str]:
+        """Return the training settings that the command has options for, and their spelling.
+
+        No others: a quoted word that is some option's name may also be a column's name in the user's table.
+        """
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        settings = {field.name for field in fields(TrainingOptions)}
+        return {each.name: each.opts[0] for each in getattr(command, "params", ()) if each.name in settings}
 
 
 app = typer.Typer(

@@ -77,9 +77,17 @@ def warn(message: str) -> None:
     _print_line("Warning:", "yellow", message)
 
 
-def fail(error: BaseException) -> None:
-    """Say in one line on stderr what went wrong."""
-    _print_line("Error:", "bold red", explain(error))
+def fail(error: BaseException, options: Mapping[str, str] | None = None) -> None:
+    """Say in one line on stderr what went wrong.
+
+    Args:
+        error: what was raised.
+        options: how the command spells the library's arguments, e.g. `--learning-rate` for `learning_rate`.
+    """
+    message = explain(error)
+    for argument, option in (options or {}).items():
+        message = message.replace(f"'{argument}'", option)
+    _print_line("Error:", "bold red", message)
 
 
 def explain(error: BaseException) -> str:

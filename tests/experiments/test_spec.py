@@ -49,7 +49,7 @@ def test_keys_of_stored_records_are_reproduced() -> None:
 
 
 def test_what_was_added_since_is_in_the_identity_only_if_it_changes_something() -> None:
-    for name, value in ADDED_SINCE_0_1["training"].items():
+    for name, value in ADDED_SINCE_0_1.items():
         assert name not in spec().identity["training"]
         assert spec(training={name: value}).key == spec().key
     changed = spec(training={"postprocess": "thresholds"})

@@ -12,7 +12,7 @@ from fairpass.nn import Adjacency
 from fairpass.nn.adjacency import Kind
 
 MakeGraph = Callable[..., SimpleNamespace]
-KINDS: list[Kind] = ["gcn", "gin", "mean"]
+KINDS: list[Kind] = ["gcn", "gin", "gin_mean", "mean"]
 
 
 def operator(graph: SimpleNamespace, kind: Kind = "gcn", **options: object) -> Adjacency:
@@ -50,6 +50,7 @@ def test_entries_are_those_of_the_formulas(make_graph: MakeGraph) -> None:
     expected = {
         "gcn": root[:, None] * looped * root,
         "gin": A + 1.5 * torch.eye(graph.n),
+        "gin_mean": (A + 1.5 * torch.eye(graph.n)) / (A.sum(1, keepdim=True) + 1.5),
         "mean": A / A.sum(1, keepdim=True).clamp(min=1e-300),
     }
     for kind in KINDS:
@@ -147,7 +148,7 @@ def test_inputs_are_left_alone(make_graph: MakeGraph, kind: Kind) -> None:
 
 def test_errors(make_graph: MakeGraph) -> None:
     graph = make_graph()
-    with pytest.raises(ValueError, match=r"'kind' must be 'gcn', 'gin' or 'mean' \(got 'sage'\)"):
+    with pytest.raises(ValueError, match=r"'kind' must be one of \('gcn', 'gin', 'gin_mean', 'mean'\) \(got 'sage'\)"):
         operator(graph, "sage")  # type: ignore[arg-type] # the mistake under test
     with pytest.raises(ValueError, match=r"'edge_index' must be an integer tensor of shape \(2, E\) \(got shape \(3"):
         Adjacency.from_edge_index(torch.zeros(3, 4, dtype=torch.int64), 5)

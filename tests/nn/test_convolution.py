@@ -112,7 +112,7 @@ def test_network_agrees_with_pygs_model(make_graph: MakeGraph, backbone: Backbon
     ours = GNN(backbone, (5, 4, 2)).double().eval()
     theirs = model(5, 4, num_layers=2, out_channels=2).double().eval()
     with torch.no_grad():
-        for mine, its in zip(ours.convolutions, theirs.convs, strict=True):
+        for mine, its in zip(ours.layers, theirs.convs, strict=True):
             if isinstance(mine, SAGEConvolution):
                 its.lin_l.weight.copy_(mine.weight.T)
                 its.lin_l.bias.copy_(mine.root.bias)

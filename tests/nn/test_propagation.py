@@ -12,11 +12,12 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from fairpass.kernels import Groups, mmd2
 from fairpass.nn import Adjacency, GMMDPropagation, GMMDSPropagation, Structure
+from fairpass.nn.adjacency import Kind
 
 MakeGraph = Callable[..., SimpleNamespace]
 every_variant = pytest.mark.parametrize("variant", [GMMDPropagation, GMMDSPropagation])
 every_step = pytest.mark.parametrize("step", ["paper", "stable"])
-every_backbone = pytest.mark.parametrize("backbone", ["gcn", "gin", "gat"])
+every_backbone = pytest.mark.parametrize("backbone", ["gcn", "gin", "gat", "sage"])
 
 
 def smoothing(graph: SimpleNamespace) -> Tensor:
@@ -121,16 +122,17 @@ def test_equal_features_stay_finite(make_graph: MakeGraph, step: Any, value: flo
 
 @every_variant
 @every_step
-@pytest.mark.parametrize("backbone", ["gin", "gat"])
+@pytest.mark.parametrize("backbone", ["gin", "gat", "sage"])
 def test_other_backbones_smooth_with_their_operator_and_have_gradients(
     make_graph: MakeGraph, variant: type[GMMDPropagation], step: Any, backbone: Any
 ) -> None:
     graph = make_graph()
     layer = variant(K=2, step=step, backbone=backbone, channels=2, epsilon=0.5).double()
-    plain = variant(K=1, lambda_s=3.0, lambda_f=0.0, backbone=backbone, channels=2, epsilon=0.5).double()
+    plain = variant(K=1, lambda_s=3.0, lambda_f=0.0, step=step, backbone=backbone, channels=2, epsilon=0.5).double()
     plain.load_state_dict(layer.state_dict())
     if layer.attention is None:
-        smoothed = Adjacency.from_edge_index(graph.edge_index, 10, "gin", epsilon=0.5, dtype=torch.float64) @ graph.x
+        kind: Kind = "mean" if backbone == "sage" else "gin" if step == "paper" else "gin_mean"
+        smoothed = Adjacency.from_edge_index(graph.edge_index, 10, kind, epsilon=0.5, dtype=torch.float64) @ graph.x
     else:
         smoothed = layer.attention(graph.x, Structure(graph.edge_index, 10))
     torch.testing.assert_close(plain(*graph.inputs), 0.75 * smoothed + 0.25 * graph.x)
@@ -264,7 +266,8 @@ def test_reset_and_repr() -> None:
         ({"sample": 0}, r"'sample' must be at least 1 \(got 0\)"),
         ({"alpha": 0.0}, r"'alpha' must be positive \(got 0.0\)"),
         ({"alpha": float("nan")}, r"'alpha' must be positive \(got nan\)"),
-        ({"backbone": "sage"}, r"'backbone' must be one of \('gcn', 'gin', 'gat'\) \(got 'sage'\)"),
+        ({"backbone": "mlp"}, r"'backbone' must be one of \('gcn', 'gin', 'gat', 'sage'\) \(got 'mlp'\)"),
+        ({"weight": 1.0, "lambda_f": 2.0}, r"'weight' and 'lambda_f' must not be given together \(got 1.0 and 2.0\)"),
         ({"step": "big"}, r"'step' must be one of \('paper', 'stable'\) \(got 'big'\)"),
         ({"bandwidth": "wide"}, r"'bandwidth' must be one of \('fixed', 'adaptive'\) \(got 'wide'\)"),
         ({"kernel": "cubic"}, r"'kernel' must be one of \('gaussian', 'laplace'\) \(got 'cubic'\)"),
@@ -278,9 +281,9 @@ def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
 
 def test_wrong_inputs(make_graph: MakeGraph) -> None:
     graph, layer = make_graph(), GMMDPropagation()
-    with pytest.raises(ValueError, match=r"'x_in' must be a floating point tensor \(N, c\) \(got shape \(10,\)"):
+    with pytest.raises(ValueError, match=r"'x_in' must be a float32 or float64 tensor \(N, c\) \(got shape \(10,\)"):
         layer(graph.x[:, 0], graph.edge_index, graph.sens)
-    with pytest.raises(ValueError, match=r"'x_in' must be a floating point tensor .* torch.int64\)"):
+    with pytest.raises(ValueError, match=r"'x_in' must be a float32 or float64 tensor .* torch.int64\)"):
         layer(graph.x.long(), graph.edge_index, graph.sens)
     with pytest.raises(ValueError, match=r"'sens' must have 10 entries \(got 4\)"):
         layer(graph.x, graph.edge_index, graph.sens[:4])

@@ -10,12 +10,9 @@ from typing import Any, Self
 from fairpass.methods import NodeClassifier, method
 from fairpass.training.tensors import to_json
 
-# What was added since version 0.1, and the value that means "as before". A setting that has it is left out of a run's
-# identity, so that records made before it existed are still found.
-ADDED_SINCE_0_1: Mapping[str, Mapping[str, Any]] = {
-    "parameters": {},
-    "training": {"postprocess": "none", "constraint": "demographic_parity", "window": 1},
-}
+# Training settings added since version 0.1, and the value that means "as before"; a method's own are in its `before`. A
+# setting that has this value is left out of a run's identity, so that records made before it existed are still found.
+ADDED_SINCE_0_1: Mapping[str, Any] = {"postprocess": "none", "constraint": "demographic_parity", "window": 1}
 
 
 @dataclass(frozen=True)
@@ -63,15 +60,15 @@ class Spec:
     def identity(self) -> dict[str, Any]:
         """Return everything the result depends on, with all defaults filled in, as plain JSON values.
 
-        Settings of `ADDED_SINCE_0_1` are in it only if they change something.
+        What was added since version 0.1 is in it only if it changes something.
         """
         classifier = self.configuration.classifier(self.seed)
         values = {
             "dataset": self.dataset,
             "scale": self.configuration.scale,
             "method": self.configuration.method,
-            "parameters": _without_added("parameters", classifier.hyperparameters),
-            "training": _without_added("training", classifier.training.to_dict()),
+            "parameters": _without(classifier.before, classifier.hyperparameters),
+            "training": _without(ADDED_SINCE_0_1, classifier.training.to_dict()),
             "measures": list(self.measures),
         }
         plain: dict[str, Any] = json.loads(to_json(values))
@@ -84,9 +81,8 @@ class Spec:
         return f"{self.dataset}-{self.configuration.method}-{digest}"
 
 
-def _without_added(part: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _without(added: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings without those that were added since 0.1 and are as before."""
-    added = ADDED_SINCE_0_1[part]
     return {name: value for name, value in values.items() if name not in added or value != added[name]}
 
 

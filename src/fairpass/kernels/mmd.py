@@ -11,7 +11,7 @@ More groups: the sum over all pairs of groups. Everything here is a quadratic fo
 differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import torch
@@ -24,16 +24,19 @@ KernelName = Literal["gaussian", "laplace"]
 
 @dataclass(frozen=True)
 class Groups:
-    """Who belongs to which group: the mean over group `a` is `membership[:, a] @ values`.
+    """The distributions that are compared: the mean over group `a` is `membership[:, a] @ values`.
 
     Attributes:
-        membership: `(N, G)`, `1/N_a` where node `i` is in group `a` and 0 elsewhere; nodes of unknown group
-            have a row of zeros, so they neither exert nor feel any force.
+        membership: `(..., N, G)`, `1/N_a` where node `i` is in group `a` and 0 elsewhere; nodes of unknown group
+            have a row of zeros, so they neither exert nor feel any force. After :meth:`among` there are `G` columns
+            for each label, and nodes are weighted.
         sizes: number of nodes of each group, `(G,)`.
+        blocks: number of separate comparisons; the columns are those of one block after another.
     """
 
     membership: Tensor
     sizes: Tensor
+    blocks: int = 1
 
     @classmethod
     def of(cls, sens: Tensor, dtype: torch.dtype = torch.float32) -> "Groups":
@@ -56,16 +59,27 @@ class Groups:
         return cls(membership, sizes)
 
     def rows(self, index: Tensor) -> "Groups":
-        """Return the groups of some of the nodes, their means taken over those nodes alone.
+        """Return the groups as some of the nodes see them; each node keeps the weight `1/N_a` of its whole group.
 
         Raises:
             ValueError: if one of the groups has none of them.
         """
-        chosen = (self.membership[index] > 0).to(self.membership.dtype)
-        sizes = chosen.sum(0)
-        if not bool((sizes > 0).all()):
-            raise ValueError(f"'index' must choose nodes of every group (got group sizes {sizes.int().tolist()})")
-        return Groups(chosen / sizes, sizes.long())
+        chosen = self.membership[..., index, :]
+        present = (chosen > 0).flatten(0, -2).sum(0)
+        if not bool((present > 0).all()):
+            raise ValueError(f"'index' must choose nodes of every group (got group sizes {present.tolist()})")
+        return replace(self, membership=chosen)
+
+    def among(self, probabilities: Tensor) -> "Groups":
+        """Return the groups' distributions among the nodes of each label, one block for each label.
+
+        Args:
+            probabilities: that a node has each of the labels, `(..., N, Y)`; 0 or 1 where its label is known.
+                A node counts in proportion to them.
+        """
+        weights = probabilities[..., :, None] * self.membership[..., None, :]
+        weights = weights / weights.sum(-3, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
+        return Groups(weights.flatten(-2), self.sizes, probabilities.shape[-1])
 
     def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
         """Return the mean kernel value between each pair of groups, `(..., G, G)`, without gradient."""
@@ -75,8 +89,10 @@ class Groups:
         """Return the groups in the type and on the device of another tensor."""
         if self.membership.dtype == like.dtype and self.membership.device == like.device:
             return self
-        # Anew from the sizes: a converted 1/3 would keep the digits of the type it was computed in.
         sizes = self.sizes.to(like.device)
+        if self.blocks > 1 or self.membership.dim() > 2:
+            return Groups(self.membership.to(like), sizes, self.blocks)
+        # From the sizes: a converted 1/3 would keep the digits of the type it was computed in.
         return Groups((self.membership > 0).to(like) / sizes, sizes)
 
 
@@ -102,21 +118,22 @@ class Discrepancy:
         if kernel not in get_args(KernelName):
             raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
         self.groups, self.kernel, self.eps = groups, kernel, eps
-        count = groups.membership.shape[1]
+        count = groups.membership.shape[-1] // groups.blocks
         identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
-        coupling = identity - 1 if simplified else count * identity - 1
+        coupling = torch.block_diag(*[identity - 1 if simplified else count * identity - 1] * groups.blocks)
         if count == 2 and not simplified:
             # C = v v' with v = (1, -1): one signed column serves both groups.
-            self._columns = groups.membership @ identity.new_tensor([[1.0], [-1.0]])
-            self._coupling = identity[:1, :1]
+            signs = torch.block_diag(*[identity.new_tensor([[1.0], [-1.0]])] * groups.blocks)
+            self._columns = groups.membership @ signs
+            self._coupling = identity.new_ones(groups.blocks).diag()
         else:
             self._columns, self._coupling = groups.membership, coupling
         # What a node's own column makes of the sums of all columns.
         self._coupled = self._columns @ self._coupling
         self._twice_coupled = 2 * self._coupled
         # No similarity exceeds 1, and a squared discrepancy is never negative.
-        self.least = -float(count * (count - 1)) if simplified else 0.0
-        self._is_one_norm = count == 2 and not simplified and kernel == "gaussian"
+        self.least = -float(groups.blocks * count * (count - 1)) if simplified else 0.0
+        self._is_one_norm = self._columns.shape[-1] == 1 and not simplified and kernel == "gaussian"
         # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
         self._row_sums = 8 * (groups.membership @ coupling.abs().sum(1, keepdim=True))
 
@@ -170,15 +187,17 @@ class Discrepancy:
     def curvature(self, alpha: float | Tensor) -> Tensor:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.
 
-        Each block of the Hessian is at most :math:`4\alpha |C_{ab}|/(N_a N_b)`, because
-        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; Gershgorin's row sums then give a diagonal matrix
-        above it. An `alpha` for each problem of a batch has two more axes here, `(B, 1, 1)`.
+        With node `i` weighted by :math:`m_{ia}` in group `a` (:math:`1/N_a` without further weights), a block of the
+        Hessian is at most :math:`4\alpha \sum_{ab} |C_{ab}| m_{ia} m_{jb}`, because
+        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`. No column of `m` sums to more than 1, so Gershgorin's row
+        sums give the diagonal matrix :math:`8\alpha \sum_{ab} |C_{ab}| m_{ia}` above it. An `alpha` for each problem
+        of a batch has two more axes here, `(B, 1, 1)`.
         """
         return alpha * self._row_sums
 
     def stiffness(self, alpha: float | Tensor) -> Tensor:
-        """Return the largest of the bounds of `curvature`."""
-        return alpha * self._row_sums.max()
+        """Return the largest of the bounds of `curvature`, one for each problem."""
+        return alpha * self._row_sums.amax((-2, -1), keepdim=self._row_sums.dim() > 2)
 
 
 def mmd2(

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
+from fairpass.methods.best import Candidate, fit_candidates
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
@@ -55,6 +56,7 @@ class NodeClassifier(ABC):
             thresholds for each group).
         group_thresholds_: the thresholds for each group, with `postprocess="thresholds"`; else None.
         epoch_: the selected epoch.
+        chosen_: the hyper-parameters of the candidate that validation preferred, where there were several; else None.
         selected_: its record, with the metrics of the decisions that the model makes in the end.
         provenance_: where the fitted graph came from, as its `provenance` says.
     """
@@ -64,6 +66,10 @@ class NodeClassifier(ABC):
     per_member: ClassVar[tuple[str, ...] | None] = None
     """Hyper-parameters in which classifiers may differ and still be trained as one population (see
     `fairpass.methods.population`); None: each trains alone."""
+
+    before: ClassVar[Mapping[str, Any]] = {}
+    """Hyper-parameters that were added since version 0.1, with the values that mean "as before": so models and records
+    of 0.1 are read."""
 
     def __init__(self, *, training: Training | None = None) -> None:
         self.training = training if training is not None else self.default_training()
@@ -80,6 +86,15 @@ class NodeClassifier(ABC):
         Only the task's sizes (`num_features`, `num_classes`, `num_groups`, `group_sizes`), its names and its
         `sens_column` may be looked at: when a stored model is loaded there is no graph.
         """
+
+    def candidates(self, best: "NodeClassifier | None", number: int) -> "Sequence[NodeClassifier]":
+        """Return what is fitted in round `number` of a choice on validation; by default there is no choice.
+
+        Args:
+            best: the best of the rounds before; None in the first, round 0.
+            number: of the round.
+        """
+        return ()
 
     def fit(
         self,
@@ -101,6 +116,8 @@ class NodeClassifier(ABC):
         task = Task(data, training.device)
         header = self._describe(task, data)
         self._check_decisions(task)
+        if self.candidates(None, 0):
+            return self._become_best(fit_candidates(self, data, callbacks, checkpoint), header)
         store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
         with seeded(training.seed, deterministic=training.deterministic):
             program = self.build(task).to(task.device)
@@ -177,7 +194,7 @@ class NodeClassifier(ABC):
         return write_tensors(path, _KIND, program.state_dict(), header)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str | None = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]) -> Self:
         """Read a classifier that `save` wrote; its predictions are the same to the last bit.
 
         Called on `NodeClassifier` itself, it reads a model of any method.
@@ -185,16 +202,18 @@ class NodeClassifier(ABC):
         Args:
             path: the file.
             device: where to put it; by default where it was fitted, or on the CPU if that is not to be had.
+            code: hyper-parameters that are functions. A file holds their names only, never code.
         """
         tensors, header = read_tensors(path, _KIND)
         settings = header["training"]
         settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
         found = cls._method_of(header, path)
         try:
-            model = found(**header["parameters"], training=Training(**settings))
+            model = found(**found._read(header["parameters"], code), training=Training(**settings))
+            built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
             with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
-                program = model.build(RememberedTask(header["sizes"]))
-            program.load_state_dict(tensors)
+                program = built.build(RememberedTask(header["sizes"]))
+            program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
         except (TypeError, ValueError, RuntimeError) as error:
             raise ModelFileError(
                 f"'{path}' does not fit this version of {found.name!r} "
@@ -220,11 +239,37 @@ class NodeClassifier(ABC):
             return cls
         raise ModelFileError(f"'{path}' must hold a {cls.__name__} model (got one of method {header['method']!r})")
 
+    @classmethod
+    def _read(cls, stored: Mapping[str, Any], code: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+        """Return stored hyper-parameters as arguments, those that are functions from `code`."""
+        named = {name: value["function"] for name, value in stored.items() if isinstance(value, Mapping)}
+        if lacking := sorted(named.keys() - code.keys()):
+            raise ValueError(f"'{lacking[0]}' must be given to 'load', it was the function {named[lacking[0]]!r}")
+        return {**cls.before, **stored, **code}
+
+    @classmethod
+    def current_name(cls, name: str) -> str:
+        """Return what a tensor of a stored model is called now; version 0.1 had other names for some."""
+        return name.replace(".convolutions.", ".layers.")
+
+    def is_fit_of(self, candidate: "NodeClassifier", data: Data) -> bool:
+        """Return whether this fitted classifier is what fitting `candidate` to a graph gives."""
+        wanted = candidate._describe(Task(data, candidate.training.device), data)
+        return _identity(self._header) == _identity(wanted)
+
+    def _become_best(self, tried: Sequence[Candidate], header: dict[str, Any]) -> Self:
+        """Become the best of some candidates, and remember how the others did."""
+        best = tried[0].classifier
+        found = [{**_stored(each.classifier.hyperparameters), "score": each.score} for each in tried]
+        mine = {"chosen": _stored(best.hyperparameters), "candidates": found}
+        self._assume(best.program_, best.history_, {**best._header, **header, **mine})
+        return self
+
     def _describe(self, task: Task, data: Data) -> dict[str, Any]:
         """Return what is known of a fit before it begins: it goes into files, and tells fits apart."""
         return {
             "method": self.name,
-            "parameters": self.hyperparameters,
+            "parameters": _stored(self.hyperparameters),
             "training": self.training.to_dict(),
             "sizes": task.sizes(),
             "fingerprint": fingerprint(data),
@@ -260,6 +305,7 @@ class NodeClassifier(ABC):
         self.program_, self.history_, self._header = program, history, header
         self.threshold_: float | None = header["threshold"]
         self.epoch_: int = header["epoch"]
+        self.chosen_: dict[str, Any] | None = header.get("chosen")
         rule = header.get("group_thresholds")
         self.group_thresholds_ = None if rule is None else GroupThresholds.from_dict(rule)
         self.selected_: EpochRecord = replace(history[self.epoch_], **header.get("validation", {}))
@@ -340,6 +386,14 @@ class NodeClassifier(ABC):
 def _defaults(method: type[NodeClassifier]) -> dict[str, Any]:
     parameters = inspect.signature(method.__init__).parameters
     return {name: parameter.default for name, parameter in parameters.items() if name != "self"}
+
+
+def _stored(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyper-parameters as a file holds them: a function by its name."""
+    return {
+        name: {"function": f"{value.__module__}.{value.__qualname__}"} if callable(value) else value
+        for name, value in parameters.items()
+    }
 
 
 def _identity(header: dict[str, Any]) -> str:

@@ -2,8 +2,7 @@
 
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
-from fairpass.nn.convolution import GNN
-from fairpass.nn.mlp import MLP
+from fairpass.nn.encoder import GNN, MLP, Encoder
 from fairpass.nn.propagation import GMMDPropagation, GMMDSPropagation
 
-__all__ = ["GNN", "MLP", "Adjacency", "Attention", "GMMDPropagation", "GMMDSPropagation", "Structure"]
+__all__ = ["GNN", "MLP", "Adjacency", "Attention", "Encoder", "GMMDPropagation", "GMMDSPropagation", "Structure"]

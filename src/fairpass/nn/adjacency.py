@@ -5,14 +5,14 @@ as long as the product. Here a symmetric operator is its own transpose, and any 
 """
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_self_loops, coalesce
 
-Kind = Literal["gcn", "gin", "mean"]
+Kind = Literal["gcn", "gin", "gin_mean", "mean"]
 
 
 class Adjacency:
@@ -46,8 +46,9 @@ class Adjacency:
         Args:
             edge_index: `(2, E)`, in PyG's convention from source (row 0) to target (row 1).
             num_nodes: number of nodes `N`.
-            kind: `"gcn"` is :math:`\hat D^{-1/2}(A + I)\hat D^{-1/2}`; `"gin"` is :math:`A + (1+\epsilon)I`;
-                `"mean"` is the mean over the neighbours, :math:`D^{-1}A`.
+            kind: `"gcn"` is :math:`\hat D^{-1/2}(A + I)\hat D^{-1/2}`; `"gin"` is :math:`A + (1+\epsilon)I`, and
+                `"gin_mean"` divides each of its rows by the row's sum; `"mean"` is the mean over the neighbours,
+                :math:`D^{-1}A`.
             edge_weight: `(E,)`, all ones by default.
             epsilon: GIN's weight of a node itself.
             dtype: type of the operator's entries.
@@ -58,13 +59,14 @@ class Adjacency:
             weight = edge_weight.to(weight)
         if kind == "gcn":
             edge_index, weight = gcn_norm(edge_index, weight, num_nodes, add_self_loops=True, dtype=dtype)
-        elif kind == "gin":
-            edge_index, weight = add_self_loops(edge_index, weight, fill_value=1.0 + epsilon, num_nodes=num_nodes)
-        elif kind == "mean":
-            degree = weight.new_zeros(num_nodes).index_add_(0, edge_index[1], weight)
-            weight = weight / degree.clamp(min=1e-12)[edge_index[1]]
+        elif kind in get_args(Kind):
+            if kind != "mean":
+                edge_index, weight = add_self_loops(edge_index, weight, fill_value=1.0 + epsilon, num_nodes=num_nodes)
+            if kind != "gin":
+                total = weight.new_zeros(num_nodes).index_add_(0, edge_index[1], weight)
+                weight = weight / total.clamp(min=1e-12)[edge_index[1]]
         else:
-            raise ValueError(f"'kind' must be 'gcn', 'gin' or 'mean' (got {kind!r})")
+            raise ValueError(f"'kind' must be one of {get_args(Kind)} (got {kind!r})")
         # Row = target: the operator gathers from the sources.
         rows, values = coalesce(edge_index.flip(0), weight, num_nodes)
         columns, transposed = coalesce(edge_index, weight, num_nodes)

@@ -4,7 +4,6 @@ They multiply by the fixed operators of `adjacency.py` and `attention.py` instea
 edges; on the Bail graph one epoch of a two-layer GCN then takes a tenth of the time.
 """
 
-from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -13,7 +12,7 @@ from torch_geometric.nn.inits import glorot, uniform, zeros
 
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
-from fairpass.nn.members import Linear, NodeNorm, dropout
+from fairpass.nn.members import Linear, NodeNorm
 
 Backbone = Literal["gcn", "gin", "gat", "sage"]
 Operator = Adjacency | Structure
@@ -135,27 +134,3 @@ def convolution(backbone: Backbone, in_channels: int, out_channels: int) -> nn.M
     if backbone not in _CONVOLUTIONS:
         raise ValueError(f"'backbone' must be one of {tuple(_CONVOLUTIONS)} (got {backbone!r})")
     return _CONVOLUTIONS[backbone](in_channels, out_channels)
-
-
-class GNN(nn.Module):
-    """Convolutions of one backbone with ReLU and dropout between them.
-
-    Args:
-        backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-        widths: number of columns before the first and after every convolution, e.g. `(27, 16, 2)` for two.
-        dropout: probability of dropping a hidden unit.
-    """
-
-    def __init__(self, backbone: Backbone, widths: tuple[int, ...], dropout: float = 0.5) -> None:
-        super().__init__()
-        pairs = pairwise(widths)
-        self.convolutions = nn.ModuleList(convolution(backbone, a, b) for a, b in pairs)
-        self.backbone, self.dropout = backbone, dropout
-
-    def forward(self, x: Tensor, operator: Operator) -> Tensor:
-        """Return the last convolution's output, `(N, widths[-1])`."""
-        for i, layer in enumerate(self.convolutions):
-            if i:
-                x = dropout(x.relu(), self.dropout, self.training)
-            x = layer(x, operator)
-        return x

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.mmd import KernelName
-from fairpass.nn.adjacency import Adjacency
+from fairpass.nn.adjacency import Adjacency, Kind
 from fairpass.nn.attention import Attention, Structure
 from fairpass.nn.convolution import Backbone
 from fairpass.nn.fairness import FairnessTerm, spread
@@ -48,19 +48,22 @@ class GMMDPropagation(nn.Module):
 
     Args:
         K: number of layers.
-        lambda_s: weight of smoothness, :math:`\lambda_s`.
+        lambda_s: weight of smoothness, :math:`\lambda_s`. 0 leaves the graph out, and one layer then does what many do.
         lambda_f: weight of fairness, :math:`\lambda_f`. By default it follows from `weight`.
         weight: the same without units, :math:`16\lambda_f\alpha/\min_a N_a`; it means the same on every graph.
-            By default 100; 1 for GMMD-S.
+            By default 100; 1 for GMMD-S. Give one of the two.
         alpha: parameter of the kernel :math:`k(x, y) = \exp(-\alpha\|x-y\|^2)`.
-        backbone: the smoothing operator: `"gcn"` :math:`\tilde A`, `"gin"` :math:`A + (1+\epsilon) I`, or
-            `"gat"`, learnt attention over neighbours and self (which needs `channels`).
+        backbone: the smoothing operator: `"gcn"` :math:`\tilde A`; `"sage"`, the mean over the neighbours; `"gin"`
+            :math:`A + (1+\epsilon) I`, whose rows the stable step divides by their sums, because sums over
+            thousands of neighbours drown `x_in`; or `"gat"`, learnt attention over neighbours and self (which needs
+            `channels`).
         step: `"stable"` or `"paper"`.
         bandwidth: `"fixed"` uses `alpha` as it is, and the network can escape the discrepancy by scaling `F` up;
             `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean of the nodes
             that take part.
         fair_steps: `J`, kernel steps in each stable layer.
-        sample: `N_s`, nodes drawn from each group at each call as the paper does; all nodes by default.
+        sample: `N_s`, nodes drawn from each group at each call as the paper does; all nodes by default. Each keeps
+            the weight `1/N_a` of its whole group, as in the paper's Eq. (sampled).
         sample_seed: of the draw in evaluation mode, so that a prediction can be repeated.
         kernel: `"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes.
         epsilon: GIN's weight of a node itself.
@@ -68,7 +71,8 @@ class GMMDPropagation(nn.Module):
 
     Shapes:
         `x_in` `(N, c)`, `graph` (an `edge_index`, or the prepared operator that `prepare` returns), `sens` `(N,)` with
-        the group of each node (negative: unknown, takes no part) or `Groups` -> `F^(K)` `(N, c)`.
+        the group of each node (negative: unknown, takes no part) or `Groups`, which may be weighted
+        (:meth:`Groups.among`) -> `F^(K)` `(N, c)`.
 
     Example:
         >>> propagation = GMMDPropagation(K=2)
@@ -104,6 +108,8 @@ class GMMDPropagation(nn.Module):
         _check_at_least("K", K, 1)
         _check_at_least("lambda_s", lambda_s, 0)
         _check_at_least("lambda_f", lambda_f if lambda_f is not None else 0, 0)
+        if lambda_f is not None and weight is not None:
+            raise ValueError(f"'weight' and 'lambda_f' must not be given together (got {weight} and {lambda_f})")
         weight = self.default_weight if weight is None else weight
         _check_at_least("weight", weight, 0)
         _check_at_least("fair_steps", fair_steps, 0)
@@ -134,7 +140,7 @@ class GMMDPropagation(nn.Module):
         return cls(lambda_f=lambda_f, **{"step": "paper", "bandwidth": "fixed", **options})
 
     def reset_parameters(self) -> None:
-        """Draw the attention vector anew; nothing else is learnt here."""
+        """Draw the attention vector again; nothing else is learnt here."""
         if self.attention is not None:
             self.attention.reset_parameters()
 
@@ -142,39 +148,64 @@ class GMMDPropagation(nn.Module):
         """Return the graph in the form the layer multiplies with, to be built once and passed to `forward`."""
         if self.backbone == "gat":
             return Structure(edge_index, num_nodes)
-        return Adjacency.from_edge_index(edge_index, num_nodes, self.backbone, epsilon=self.epsilon, dtype=dtype)
+        return Adjacency.from_edge_index(edge_index, num_nodes, self.operator_kind, epsilon=self.epsilon, dtype=dtype)
+
+    @property
+    def operator_kind(self) -> Kind:
+        """Return the kind of the fixed operator that a layer multiplies with; attention has none."""
+        if self.backbone == "gin":
+            return "gin" if self.step == "paper" else "gin_mean"
+        return "mean" if self.backbone == "sage" else "gcn"
 
     # Which kernel sums it takes depends on the data: a compiler leaves the layer as it is.
     @torch.compiler.disable  # type: ignore[untyped-decorator] # torch's own
     def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups) -> Tensor:
         """Return `F^(K)`."""
-        if x_in.dim() < 2 or not x_in.is_floating_point():
+        if x_in.dim() < 2 or x_in.dtype not in (torch.float32, torch.float64):
             raise ValueError(
-                f"'x_in' must be a floating point tensor (N, c) (got shape {tuple(x_in.shape)}, {x_in.dtype})"
+                f"'x_in' must be a float32 or float64 tensor (N, c) (got shape {tuple(x_in.shape)}, {x_in.dtype})"
             )
-        if isinstance(graph, Tensor):
+        fairness_only = self._is_fairness_only
+        if isinstance(graph, Tensor) and not fairness_only:
             graph = self.prepare(graph, x_in.shape[-2], x_in.dtype)
         groups = sens.to(x_in) if isinstance(sens, Groups) else Groups.of(sens, x_in.dtype)
-        if len(groups.membership) != x_in.shape[-2]:
-            raise ValueError(f"'sens' must have {x_in.shape[-2]} entries (got {len(groups.membership)})")
+        if groups.membership.shape[-2] != x_in.shape[-2]:
+            raise ValueError(f"'sens' must have {x_in.shape[-2]} entries (got {groups.membership.shape[-2]})")
         drawn = self._draw(groups)
         taking_part = groups if drawn is None else groups.rows(drawn)
         discrepancy = Discrepancy(taking_part, simplified=self.simplified, kernel=self.kernel, eps=_EPS)
+        if fairness_only:
+            return self._fairness_layer(x_in, discrepancy, drawn)
         F, smoothed = x_in, None
         for _ in range(self.K):
             F, smoothed = self._layer(F, smoothed, x_in, graph, discrepancy, drawn)
         return F
 
+    @property
+    def _is_fairness_only(self) -> bool:
+        """Return whether nothing is smoothed: every stable layer then starts from `x_in` again and does the same."""
+        if self.step == "paper":
+            return False
+        return not (bool(self.lambda_s.any()) if isinstance(self.lambda_s, Tensor) else self.lambda_s)
+
+    def _fairness_layer(self, x_in: Tensor, discrepancy: Discrepancy, drawn: Tensor | None) -> Tensor:
+        """Return `x_in` after the fairness steps alone; from `F = x_in` each of them lowers `h`."""
+        if not self.fair_steps:
+            return x_in
+        term = self._term(x_in, discrepancy, drawn)
+        return self._descend(x_in, 1 / (1 + term.curvature(x_in)), 1.0, term)[0]
+
     def _draw(self, groups: Groups) -> Tensor | None:
         """Return the nodes that take part in the fairness term; None means all.
 
-        These are the nodes of known group or, if sampled, `N_s` of each group: drawn anew at each call in training,
+        These are the nodes of known group or, if sampled, `N_s` of each group: others at each call in training,
         always the same in evaluation.
         """
         if self.sample is None:
-            if int(groups.sizes.sum()) == len(groups.membership):
+            if int(groups.sizes.sum()) == groups.membership.shape[-2]:
                 return None
-            return torch.nonzero(groups.membership.sum(1)).flatten()
+            weights = groups.membership.sum(-1)
+            return torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()
         generator = None if self.training else torch.Generator().manual_seed(self.sample_seed)
         parts = []
         for column in groups.membership.T:

@@ -59,6 +59,11 @@ class History(list[EpochRecord]):
             raise ValueError(f"'name' must be one of {', '.join(rows[0])} (got {name!r})")
         return [row[name] for row in rows]
 
+    def smoothed(self, epoch: int, window: int) -> float:
+        """Return the mean `selection` of an epoch and those before it, `window` in all; nan if one of them is."""
+        recent = self[max(0, epoch - window + 1) : epoch + 1]
+        return sum(record.selection for record in recent) / len(recent)
+
     def to_list(self) -> list[dict[str, Any]]:
         """Return the records as plain data."""
         return [asdict(record) for record in self]

@@ -35,11 +35,13 @@ class Progress:
     """Where a fit stands: what must survive an interruption besides program, optimizers and random state.
 
     Attributes:
+        window: epochs over which the validation criterion is averaged.
         history: the epochs so far.
         best_epoch: the one that validation prefers; -1 as long as there is none.
         best_state: the program as it was then.
     """
 
+    window: int = 1
     history: History = field(default_factory=History)
     best_epoch: int = -1
     best_state: dict[str, Tensor] = field(default_factory=dict)
@@ -62,8 +64,8 @@ class Progress:
 
     def note_best(self) -> bool:
         """Return whether validation prefers the last epoch to all before, and remember it if so."""
-        best = self.history[self.best_epoch].selection if self.best_epoch >= 0 else -float("inf")
-        if not self.history[-1].selection > best:
+        best = self.history.smoothed(self.best_epoch, self.window) if self.best_epoch >= 0 else -float("inf")
+        if not self.history.smoothed(self.next_epoch - 1, self.window) > best:
             return False
         self.best_epoch = self.history[-1].epoch
         return True
@@ -118,7 +120,7 @@ def train(
     epoch before can still be selected, and if there is none, that is a `DivergedError`.
     """
     watch = Watch(task, training)
-    progress = Progress()
+    progress = Progress(training.window)
     if checkpoint is not None and checkpoint.restore(program, progress, training):
         program.to(task.device)
     else:
@@ -143,12 +145,16 @@ def train(
         checkpoint.remove()
     if progress.selected(training).epoch < progress.next_epoch - 1:
         program.load_state_dict(progress.best_state)
+    program.evaluated = None
     program.eval()
+    program.finish(task)
     return progress
 
 
-@torch.no_grad()
 def _observe(watch: Watch, program: Program, epoch: int, losses: dict[str, float]) -> EpochRecord:
     program.eval()
-    (seen,) = watch(program(watch.task)[None])
+    with torch.set_grad_enabled(program.carries_logits):
+        logits = program(watch.task)
+    program.evaluated = logits if logits.requires_grad else None
+    (seen,) = watch(logits.detach()[None])
     return EpochRecord(epoch=epoch, losses={name: float(value) for name, value in losses.items()}, **seen)

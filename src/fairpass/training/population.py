@@ -41,7 +41,10 @@ class Member:
     program: Program
     training: Training
     generator: Generator
-    progress: Progress = field(default_factory=Progress)
+    progress: Progress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.progress = Progress(self.training.window)
 
     @property
     def is_over(self) -> bool:
@@ -58,10 +61,12 @@ def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEp
         on_epoch: called with a member's index and the record of each of its epochs.
     """
     watch = Watch(task, population[0].training)
+    for member in population:
+        member.program.prepare(task, member.training)
     active = list(range(len(population)))
     together = stack([member.program for member in population]).to(task.device)
     optimizer = MemberAdam(together, [member.training for member in population])
-    best = {name: value.clone() for name, value in together.state_dict().items()}
+    best = {name: value.detach().clone() for name, value in together.named_parameters()}
     logits: Tensor | None = None
     while active:
         losses = _epoch(together, optimizer, logits, [population[i].generator for i in active], task)
@@ -75,7 +80,7 @@ def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEp
         _keep_best(best, together, population, active)
         going_on = [row for row, i in enumerate(active) if not population[i].is_over]
         if len(going_on) < len(active):
-            _finish(together, best, population, active)
+            _finish(together, best, population, active, task)
             rows = torch.tensor(going_on, dtype=torch.long, device=task.device)
             _take(together, rows)
             optimizer.take(together, rows)
@@ -146,17 +151,22 @@ def _keep_best(best: dict[str, Tensor], together: Program, population: Sequence[
             rows.append(row)
             improved.append(i)
     if rows:
-        for name, value in together.state_dict().items():
-            best[name][improved] = value[rows]
+        for name, value in together.named_parameters():
+            best[name][improved] = value.detach()[rows]
 
 
-def _finish(together: Program, best: dict[str, Tensor], population: Sequence[Member], active: Sequence[int]) -> None:
+def _finish(
+    together: Program, best: dict[str, Tensor], population: Sequence[Member], active: Sequence[int], task: Task
+) -> None:
     """Give the members that are over their selected epoch's parameters."""
-    last = together.state_dict()
+    last = dict(together.named_parameters())
     for row, i in enumerate(active):
         member = population[i]
         if member.is_over:
             use_last = member.training.select == "last" or member.progress.best_epoch < 0
             state = {name: last[name][row] if use_last else best[name][i] for name in last}
-            member.program.load_state_dict({name: value.detach().clone() for name, value in state.items()})
+            chosen = {name: value.detach().clone() for name, value in state.items()}
+            member.program.load_state_dict({**member.program.state_dict(), **chosen})
             member.program.eval()
+            if member.progress.best_epoch >= 0:
+                member.program.finish(task)

@@ -20,7 +20,8 @@ class Program(nn.Module, ABC):
     - `forward(task)`: the logits `(N, C)` of any graph; in evaluation mode it must be deterministic.
     - `loss(logits, task)`: for methods with one loss and one optimizer, which is all the default `epoch` needs; or
     - `configure(training)` and `epoch(task)`: for methods with several; and
-    - `prepare(task, training)`: what comes before the first epoch.
+    - `prepare(task, training)`: what comes before the first epoch; and
+    - `finish(task)`: what comes after the last.
 
     All that an interrupted fit or a stored model needs later must be in `state_dict`: parameters, and buffers
     for the rest. Random numbers come from PyTorch's global generators, and the settings of optimizers are
@@ -28,6 +29,8 @@ class Program(nn.Module, ABC):
     """
 
     optimizers: dict[str, Optimizer]
+    evaluated: Tensor | None = None
+    """Logits of the evaluation after the last epoch, with gradient, if the next epoch can start from them."""
 
     def configure(self, training: Training) -> None:
         """Make the optimizers; called once, after `prepare` or when an interrupted fit was put back."""
@@ -47,11 +50,23 @@ class Program(nn.Module, ABC):
                 self.edges = debiased(task.edge_index)
         """
 
+    def finish(self, task: Task) -> None:
+        """Do what comes after the last epoch, with the selected epoch's parameters in place; by default nothing.
+
+        What it finds must live in buffers, as for `prepare`.
+        """
+
+    @property
+    def carries_logits(self) -> bool:
+        """Return whether an epoch's training pass has the very logits of the evaluation before it."""
+        return type(self).epoch is Program.epoch and not self.is_random
+
     def epoch(self, task: Task) -> dict[str, float]:
         """Train for one epoch; return the losses by name, the first of them the main one."""
         optimizer = self.optimizers["all"]
         optimizer.zero_grad()
-        loss = self.loss(self(task), task)
+        logits, self.evaluated = self.evaluated, None
+        loss = self.loss(self(task) if logits is None else logits, task)
         torch.autograd.backward(loss)
         optimizer.step()
         return {"loss": float(loss.detach())}

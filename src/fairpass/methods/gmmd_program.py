@@ -1,0 +1,133 @@
+"""What GMMD trains: an encoder, then message passing that keeps the groups' representations alike."""
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from fairpass.errors import DataError
+from fairpass.kernels import Groups
+from fairpass.nn import Encoder, GMMDPropagation
+from fairpass.nn.calibration import calibrate, calibrated
+from fairpass.nn.scaling import FeatureScaler
+from fairpass.training import Program, Task, Training
+
+Criterion = Literal["dp", "eo", "odds"]
+Columns = Literal["centred", "all"]
+EncoderFactory = Callable[[int, int], nn.Module]
+
+
+class FairMessagePassing(Program):
+    """Features, scaled -> encoder -> centred logits -> fair layers -> logits.
+
+    Args:
+        scaler: of the features.
+        encoder: an `Encoder`, or any module that is called with `x` and `edge_index`.
+        propagation: the fair layers.
+        criterion: whose distributions are compared: all nodes of each group, or those of each label.
+        columns: `"centred"` lets the layers work on the `c - 1` columns that the softmax can tell apart.
+        num_classes: `c`.
+    """
+
+    basis: Tensor
+    calibration: Tensor | None
+
+    def __init__(
+        self,
+        scaler: FeatureScaler,
+        encoder: nn.Module,
+        propagation: GMMDPropagation,
+        criterion: Criterion,
+        columns: Columns,
+        num_classes: int,
+    ) -> None:
+        super().__init__()
+        self.scaler, self.encoder, self.propagation = scaler, encoder, propagation
+        self.criterion, self.columns = criterion, columns
+        self.register_buffer("basis", contrasts(num_classes), persistent=False)
+        self.register_buffer("calibration", None)
+
+    @property
+    def is_random(self) -> bool:
+        """Return whether the encoder drops units or the layers sample nodes; of a user's module nothing is known."""
+        if self.propagation.sample is not None or not isinstance(self.encoder, Encoder):
+            return True
+        return self.encoder.dropout > 0
+
+    def prepare(self, task: Task, training: Training) -> None:
+        """Measure the features, and check that the criterion has the labels it needs."""
+        self.scaler.fit(task.x)
+        if self.criterion != "dp":
+            self._check_labels(task)
+
+    def forward(self, task: Task) -> Tensor:
+        """Return the logits of all nodes, `(..., N, c)`."""
+        logits = self.encode(task)
+        groups = task.groups if self.criterion == "dp" else self._compared(logits, task)
+        points = logits if self.columns == "all" else logits @ self.basis
+        operator = (
+            task.structure if self.propagation.backbone == "gat" else task.adjacency(self.propagation.operator_kind)
+        )
+        moved: Tensor = self.propagation(points, operator, groups)
+        return moved if self.columns == "all" else moved @ self.basis.T
+
+    def encode(self, task: Task) -> Tensor:
+        """Return the encoder's logits, before the fair layers."""
+        x = self.scaler(task.x)
+        if not isinstance(self.encoder, Encoder):
+            logits: Tensor = self.encoder(x, task.edge_index)
+        elif self.encoder.backbone is None:
+            logits = self.encoder(x)
+        else:
+            logits = self.encoder(x, task.operator(self.encoder.backbone))
+        return logits
+
+    @torch.no_grad()
+    def finish(self, task: Task) -> None:
+        """Keep the calibration, so that a graph without labels can be predicted."""
+        if self.criterion != "dp":
+            self.calibration = self._calibrate(self.encode(task), task)
+
+    @property
+    def compared_labels(self) -> slice:
+        """Return the labels among whose nodes the groups are compared; of two labels, "eo" means the second alone."""
+        return slice(1, 2) if self.criterion == "eo" and len(self.basis) == 2 else slice(None)
+
+    def _compared(self, logits: Tensor, task: Task) -> Groups:
+        """Return the groups' distributions among the nodes of each compared label.
+
+        Most labels are unknown, and those of the training nodes are fitted more closely than new ones will be. So no
+        node's own label is used, but its probability, calibrated in each group on the validation nodes.
+        """
+        logits = logits.detach()
+        calibration = self._calibrate(logits, task) if self.calibration is None else self.calibration
+        probabilities = calibrated(logits, task.sens, calibration)
+        return task.groups.among(probabilities[..., self.compared_labels])
+
+    def _calibrate(self, logits: Tensor, task: Task) -> Tensor:
+        nodes = task.nodes("val")
+        return calibrate(logits[..., nodes, :], task.y[nodes], task.sens[nodes], task.num_groups)
+
+    def _check_labels(self, task: Task) -> None:
+        nodes = task.nodes("val")
+        y, sens = task.y[nodes], task.sens[nodes]
+        for label in range(task.num_classes):
+            for group in range(task.num_groups):
+                if not bool(((y == label) & (sens == group)).any()):
+                    label_name = task.label_names[label] if task.label_names else label
+                    group_name = task.group_names[group] if task.group_names else group
+                    raise DataError(
+                        f"'criterion' {self.criterion!r} needs a validation node of every label in every group "
+                        f"(got none of label {label_name!r} in group {group_name!r})"
+                    )
+
+
+def contrasts(num_classes: int) -> Tensor:
+    """Return an orthonormal basis `(c, c - 1)` of what is orthogonal to equal logits (Helmert's contrasts)."""
+    basis = torch.zeros(num_classes, num_classes - 1)
+    for k in range(1, num_classes):
+        basis[:k, k - 1] = -1 / sqrt(k * (k + 1))
+        basis[k, k - 1] = k / sqrt(k * (k + 1))
+    return basis

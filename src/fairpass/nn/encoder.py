@@ -1,0 +1,107 @@
+"""Encoders: layers of one kind, from a node's features to its representation, with or without message passing."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, get_args
+
+from torch import Tensor, nn
+
+from fairpass.nn.convolution import Backbone, Operator, convolution
+from fairpass.nn.members import Linear, NodeNorm, dropout
+
+EncoderKind = Literal["mlp", "linear", "gcn", "sage", "gat", "gin"]
+
+
+class Encoder(nn.Module):
+    """Linear layers or convolutions of one backbone, with ReLU and dropout between them.
+
+    Args:
+        kind: `"mlp"` for linear layers (`"linear"` is one of them), or the backbone of the convolutions.
+        widths: number of columns before the first and after every layer, e.g. `(27, 16, 2)` for two.
+        dropout: probability of dropping a hidden unit.
+        norm: whether to normalise hidden units to mean 0 and variance 1 over the nodes.
+        residual: whether to add a hidden layer's input to its output where both have the same width.
+
+    Shapes:
+        `x` `(..., N, widths[0])` and the operator of the backbone -> `(..., N, widths[-1])`.
+    """
+
+    def __init__(
+        self,
+        kind: EncoderKind,
+        widths: Sequence[int],
+        dropout: float = 0.0,
+        *,
+        norm: bool = False,
+        residual: bool = False,
+    ) -> None:
+        super().__init__()
+        if kind not in get_args(EncoderKind):
+            raise ValueError(f"'kind' must be one of {get_args(EncoderKind)} (got {kind!r})")
+        if kind == "linear":
+            widths = (widths[0], widths[-1])
+        self.backbone: Backbone | None = None if kind in ("mlp", "linear") else kind  # type: ignore[assignment] # narrowed
+        backbone = self.backbone
+        self.layers = nn.ModuleList(
+            Linear(a, b) if backbone is None else convolution(backbone, a, b) for a, b in pairwise(widths)
+        )
+        self.norms = nn.ModuleList(NodeNorm(width) for width in widths[1:-1]) if norm else None
+        self.dropout, self.residual = dropout, residual
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        for layer in (*self.layers, *(self.norms or ())):
+            layer.reset_parameters()  # type: ignore[operator] # every layer has it
+
+    def forward(self, x: Tensor, operator: Operator | None = None) -> Tensor:
+        """Return the last layer's output; convolutions need the operator of their backbone."""
+        for i, layer in enumerate(self.layers):
+            hidden = x
+            if i:
+                hidden = hidden if self.norms is None else self.norms[i - 1](hidden)
+                hidden = dropout(hidden.relu(), self.dropout, self.training)
+            out = layer(hidden) if self.backbone is None else layer(hidden, operator)
+            is_last = i == len(self.layers) - 1
+            x = out + hidden if self.residual and not is_last and out.shape[-1] == hidden.shape[-1] else out
+        return x
+
+
+class MLP(Encoder):
+    """`M` linear layers with ReLU and dropout between them.
+
+    Args:
+        in_channels: number of features.
+        out_channels: number of classes `c`.
+        num_layers: `M`; with 1 it is a linear map.
+        hidden_channels: width of the layers between.
+        dropout: probability of dropping a hidden unit.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        num_layers: int = 2,
+        hidden_channels: int = 16,
+        dropout: float = 0.0,
+    ) -> None:
+        if num_layers < 1:
+            raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
+        super().__init__("mlp", (in_channels, *[hidden_channels] * (num_layers - 1), out_channels), dropout)
+
+
+class GNN(Encoder):
+    """Convolutions of one backbone with ReLU and dropout between them.
+
+    Args:
+        backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
+        widths: number of columns before the first and after every convolution, e.g. `(27, 16, 2)` for two.
+        dropout: probability of dropping a hidden unit.
+    """
+
+    backbone: Backbone
+
+    def __init__(self, backbone: Backbone, widths: Sequence[int], dropout: float = 0.5) -> None:
+        if backbone not in get_args(Backbone):
+            raise ValueError(f"'backbone' must be one of {get_args(Backbone)} (got {backbone!r})")
+        super().__init__(backbone, widths, dropout)

@@ -13,6 +13,7 @@ from torch_geometric.nn.inits import glorot, uniform, zeros
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
 from fairpass.nn.members import Linear, NodeNorm
+from fairpass.nn.precision import check_precision
 
 Backbone = Literal["gcn", "gin", "gat", "sage"]
 Operator = Adjacency | Structure
@@ -34,6 +35,7 @@ class GCNConvolution(nn.Module):
 
     def forward(self, x: Tensor, operator: Operator) -> Tensor:
         """Return the convolved features, `(..., N, out_channels)`."""
+        check_precision("x", x)
         if not isinstance(operator, Adjacency):
             raise ValueError("'operator' must be an Adjacency for a GCN (got a Structure)")
         # The product with the narrower side of W is the cheaper one.
@@ -62,6 +64,7 @@ class GINConvolution(nn.Module):
 
     def forward(self, x: Tensor, operator: Operator) -> Tensor:
         """Return the convolved features, `(..., N, out_channels)`."""
+        check_precision("x", x)
         if not isinstance(operator, Adjacency):
             raise ValueError("'operator' must be an Adjacency for a GIN (got a Structure)")
         out: Tensor = self.second(self.norm(self.first(operator @ x)).relu())
@@ -86,6 +89,7 @@ class GATConvolution(nn.Module):
 
     def forward(self, x: Tensor, operator: Operator) -> Tensor:
         """Return the convolved features, `(N, out_channels)`."""
+        check_precision("x", x)
         if not isinstance(operator, Structure):
             raise ValueError("'operator' must be a Structure for a GAT (got an Adjacency)")
         out: Tensor = self.attention(x @ self.weight, operator) + self.bias
@@ -112,6 +116,7 @@ class SAGEConvolution(nn.Module):
 
     def forward(self, x: Tensor, operator: Operator) -> Tensor:
         """Return the convolved features, `(..., N, out_channels)`."""
+        check_precision("x", x)
         if not isinstance(operator, Adjacency):
             raise ValueError("'operator' must be an Adjacency for a GraphSAGE (got a Structure)")
         # The product with the narrower side of W is the cheaper one.

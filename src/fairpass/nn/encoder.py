@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from fairpass.nn.convolution import Backbone, Operator, convolution
 from fairpass.nn.members import Linear, NodeNorm, dropout
+from fairpass.nn.precision import check_precision
 
 EncoderKind = Literal["mlp", "linear", "gcn", "sage", "gat", "gin"]
 
@@ -55,6 +56,7 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, operator: Operator | None = None) -> Tensor:
         """Return the last layer's output; convolutions need the operator of their backbone."""
+        check_precision("x", x)
         for i, layer in enumerate(self.layers):
             hidden = x
             if i:

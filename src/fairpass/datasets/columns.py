@@ -164,7 +164,7 @@ def _indicator_name(encoded: EncodedColumn) -> list[str]:
 def _check_missing(column: "pd.Series[Any]", fill: float | list[float] | None) -> None:
     if fill is None and column.isna().any():
         raise DataError(
-            f"column {column.name!r} has missing values ({first_missing(column)}): mend the table, "
+            f"column {column.name!r} has missing values ({first_missing(column)}): fix the table, "
             f"or choose missing='drop', 'mean' or 'indicator'"
         )
 

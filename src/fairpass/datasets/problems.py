@@ -21,11 +21,11 @@ _SAMPLE, _FOLDS = 5_000, 3
 
 @dataclass(frozen=True)
 class Problem:
-    """Something to mend or to know before a model is trained."""
+    """Something to fix or to know before a model is trained."""
 
     sentence: str
     stops: bool = False
-    """Whether no graph can be made before it is mended."""
+    """Whether no graph can be made before it is fixed."""
 
 
 def id_problems(ids: "pd.Series[Any]") -> list[Problem]:

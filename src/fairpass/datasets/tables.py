@@ -246,7 +246,7 @@ def _check_no_gaps(nodes: Table, sensitive: Sequence[str]) -> None:
         if nodes[column].isna().any():
             raise DataError(
                 f"column {column!r} must have a value for each node ({first_missing(nodes[column])}): "
-                f"mend the table, or choose missing_sensitive='unknown'"
+                f"fix the table, or choose missing_sensitive='unknown'"
             )
 
 

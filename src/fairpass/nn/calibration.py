@@ -1,75 +1,92 @@
-r"""Calibrated probabilities of the labels, for each group by itself.
+"""Calibrated probabilities of the labels, for each group by itself.
 
-.. math:: q_i = \mathrm{softmax}(s_a z_i + b_a), \qquad a = \text{the group of node } i,
+A network's own probabilities carry the bias that they are to measure: it may be as sure of one group's positives as of
+another group's, and wrong about one of them. So the probability of a label is fitted in each group, on labelled nodes
+that the network was not trained on, as an increasing function of the score (isotonic regression). Platt's sigmoid, with
+two parameters, is far off where a few nodes have huge logits.
 
-with a scale `s_a` and a bias `b_a` of the logits `z` that are fitted by maximum likelihood on labelled nodes (Platt
-scaling; temperature scaling with a bias). A network's own probabilities carry the bias that they are to measure: it may
-be as sure of one group's positives as of another group's, and wrong about one of them.
+The function is kept as a table of `KNOTS` points, linear between them and constant beyond the ends.
 """
 
+import numpy as np
 import torch
+from scipy.optimize import isotonic_regression
 from torch import Tensor
 
-# Newton's method on a concave likelihood of a few parameters; with the step limited it has converged long before.
-_ITERATIONS = 12
-_LONGEST_STEP = 2.0
-# The prior, in observations, that the network's own probabilities are right; it keeps separable labels finite.
-_PRIOR = 1.0
+KNOTS = 64
 
 
 @torch.no_grad()
 def calibrate(logits: Tensor, y: Tensor, sens: Tensor, num_groups: int) -> Tensor:
-    """Return the scale and the biases of each group, `(..., G, 1 + c)`.
+    """Return the tables of each group and label, `(..., G, Y, 2, KNOTS)`: scores, and the probabilities there.
 
     Args:
         logits: of labelled nodes, `(..., n, c)`.
         y: their labels, `(n,)`.
         sens: their groups, `(n,)`; negative ones are left out.
-        num_groups: `G`; a group without labelled nodes keeps the network's own probabilities.
+        num_groups: `G`; each must have a labelled node.
+
+    Of two labels the table is that of the second; of more, there is one for each against the rest.
     """
-    logits = logits.double()
-    members = [torch.nonzero(sens == a)[:, 0] for a in range(num_groups)]
-    return torch.stack([_fit(logits[..., nodes, :], y[nodes]) for nodes in members], -2)
+    scores = _scores(logits).double()
+    labels = _labels(scores.shape[-1])
+    flat = scores.reshape(-1, *scores.shape[-2:]).cpu().numpy()
+    known, groups = y.cpu().numpy(), sens.cpu().numpy()
+    tables = np.stack(
+        [
+            [[_table(one[groups == a, k], known[groups == a] == label) for k, label in enumerate(labels)]]
+            for one in flat
+            for a in range(num_groups)
+        ]
+    )
+    found = torch.from_numpy(tables).to(logits)
+    return found.reshape(*scores.shape[:-2], num_groups, len(labels), 2, KNOTS)
 
 
-def calibrated(logits: Tensor, sens: Tensor, calibration: Tensor) -> Tensor:
-    """Return the calibrated probabilities of each label, `(..., N, c)`; unknown groups get the mean over the groups.
+def calibrated(logits: Tensor, sens: Tensor, tables: Tensor) -> Tensor:
+    """Return the calibrated probabilities of each label, `(..., N, c)`; an unknown group gets the mean over the groups.
 
     Args:
         logits: `(..., N, c)`.
         sens: group of each node, `(N,)`.
-        calibration: what `calibrate` returned.
+        tables: what `calibrate` returned.
     """
-    calibration = calibration.to(logits)
-    by_group = (calibration[..., :, None, :1] * logits[..., None, :, :] + calibration[..., :, None, 1:]).softmax(-1)
-    num_groups = calibration.shape[-2]
-    share = torch.nn.functional.one_hot(sens.clamp(min=0), num_groups).to(logits)
-    share = torch.where((sens >= 0)[:, None], share, 1 / num_groups)
-    return (share.mT[..., None] * by_group).sum(-3)
+    scores = _scores(logits).mT.contiguous()  # (..., Y, N)
+    out = torch.zeros_like(scores)
+    for a in range(tables.shape[-4]):
+        share = torch.where(sens < 0, 1 / tables.shape[-4], (sens == a).to(scores))
+        out += share * _interpolate(scores, *tables[..., a, :, :, :].unbind(-2))
+    if out.shape[-2] == 1:
+        return torch.cat([1 - out, out], -2).mT
+    return (out / out.sum(-2, keepdim=True).clamp(min=torch.finfo(out.dtype).tiny)).mT
 
 
-def _fit(z: Tensor, y: Tensor) -> Tensor:
-    """Return scale and biases, `(..., 1 + c)`, of one group's logits `(..., n, c)`, by Newton's method."""
-    classes = z.shape[-1]
-    # In units of their spread one step limit serves all logits.
-    unit = (z - z.mean(-1, keepdim=True)).square().mean((-2, -1)).sqrt().clamp(min=1e-6)[..., None, None]
-    z = z / unit if z.shape[-2] else z
-    start = torch.cat([unit[..., 0], unit.new_zeros((*unit.shape[:-2], classes))], -1)
-    target = torch.nn.functional.one_hot(y, classes).to(z)
-    theta = start
-    for _ in range(_ITERATIONS):
-        p = (theta[..., None, :1] * z + theta[..., None, 1:]).softmax(-1)
-        residual = p - target
-        # Along the scale the logits change by z, along a bias by 1.
-        slope = torch.cat([(residual * z).sum((-2, -1))[..., None], residual.sum(-2)], -1) + _PRIOR * (theta - start)
-        mean = (p * z).sum(-1, keepdim=True)
-        across = (p * (z - mean)).sum(-2)
-        curvature = z.new_zeros((*theta.shape, classes + 1))
-        curvature[..., 0, 0] = (p * (z - mean).square()).sum((-2, -1))
-        curvature[..., 0, 1:] = curvature[..., 1:, 0] = across
-        curvature[..., 1:, 1:] = torch.diag_embed(p.sum(-2)) - p.mT @ p
-        curvature = curvature + _PRIOR * torch.eye(classes + 1, dtype=z.dtype, device=z.device)
-        step = torch.linalg.solve(curvature, slope)
-        longest = step.norm(dim=-1, keepdim=True).clamp(min=_LONGEST_STEP)
-        theta = theta - step * (_LONGEST_STEP / longest)
-    return torch.cat([theta[..., :1] / unit[..., 0], theta[..., 1:]], -1)
+def _labels(columns: int) -> range:
+    return range(1, 2) if columns == 1 else range(columns)
+
+
+def _scores(logits: Tensor) -> Tensor:
+    """Return the log-odds of each label against the rest; of two labels, of the second alone."""
+    if logits.shape[-1] == 2:
+        return logits[..., 1:] - logits[..., :1]
+    probabilities = logits.log_softmax(-1)
+    return probabilities - torch.log1p(-probabilities.exp().clamp(max=1 - torch.finfo(logits.dtype).eps))
+
+
+def _table(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """Return knots and probabilities `(2, KNOTS)` of the isotonic regression of `positive` on `scores`."""
+    # Among equal scores the positives come first, so that the regression has to pool them.
+    order = np.lexsort((~positive, scores))
+    fitted = isotonic_regression(positive[order].astype(float)).x
+    at = np.linspace(0, len(order) - 1, KNOTS).round().astype(int)
+    return np.stack([scores[order][at], fitted[at]])
+
+
+def _interpolate(at: Tensor, knots: Tensor, values: Tensor) -> Tensor:
+    """Return the piecewise linear function through `(knots, values)`, both `(..., K)`, at `(..., N)`."""
+    knots, values = (table.expand(*at.shape[:-1], -1).contiguous() for table in (knots, values))
+    above = torch.searchsorted(knots, at).clamp(1, knots.shape[-1] - 1)
+    x0, x1 = knots.gather(-1, above - 1), knots.gather(-1, above)
+    y0, y1 = values.gather(-1, above - 1), values.gather(-1, above)
+    share = ((at - x0) / (x1 - x0).clamp(min=torch.finfo(at.dtype).tiny)).clamp(0, 1)
+    return y0 + (y1 - y0) * share

@@ -28,7 +28,10 @@ def data() -> Data:
         ({"criterion": "ppv"}, r"'criterion' must be one of \('dp', 'eo', 'odds'\) \(got 'ppv'\)"),
         ({"columns": "some"}, r"'columns' must be one of .* \(got 'some'\)"),
         ({"scale": "rank"}, r"'scale' must be one of .* \(got 'rank'\)"),
-        ({"criterion": "eo", "sample": 5}, r"'sample' must be None for criterion 'eo', which compares all nodes \(got 5\)"),
+        (
+            {"criterion": "eo", "sample": 5},
+            r"'sample' must be None for criterion 'eo', which compares all nodes \(got 5\)",
+        ),
         ({"weight": 1.0, "lambda_f": 2.0}, r"'weight' and 'lambda_f' must not be given together \(got 1.0 and 2.0\)"),
         ({"lambda_f_scaling": "sum"}, r"'lambda_f_scaling' must be one of .* \(got 'sum'\)"),
         ({"num_layers": 0}, r"'num_layers' must be at least 1 \(got 0\)"),

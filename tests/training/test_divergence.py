@@ -17,12 +17,8 @@ def graph() -> Data:
     return small_graph()
 
 
-# GMMD's layer still complains about its kernel.
-METHODS = [name for name in names() if not name.startswith("gmmd")]
-
-
 @pytest.mark.parametrize("learning_rate", [1e6, 1e12, 1e30])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", names())
 def test_only_divergence_is_an_error(graph: Data, name: str, learning_rate: float) -> None:
     model = make(method(name), learning_rate=learning_rate, select="last")
     complaint = None

@@ -120,12 +120,12 @@ class Discrepancy:
         self.groups, self.kernel, self.eps = groups, kernel, eps
         count = groups.membership.shape[-1] // groups.blocks
         identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
-        coupling = torch.block_diag(*[identity - 1 if simplified else count * identity - 1] * groups.blocks)
+        blocks = torch.eye(groups.blocks, dtype=identity.dtype, device=identity.device)
+        coupling = torch.kron(blocks, identity - 1 if simplified else count * identity - 1)
         if count == 2 and not simplified:
             # C = v v' with v = (1, -1): one signed column serves both groups.
-            signs = torch.block_diag(*[identity.new_tensor([[1.0], [-1.0]])] * groups.blocks)
-            self._columns = groups.membership @ signs
-            self._coupling = identity.new_ones(groups.blocks).diag()
+            self._columns = groups.membership @ torch.kron(blocks, identity.new_tensor([[1.0], [-1.0]]))
+            self._coupling = blocks
         else:
             self._columns, self._coupling = groups.membership, coupling
         # What a node's own column makes of the sums of all columns.

@@ -41,8 +41,8 @@ class Encoder(nn.Module):
             raise ValueError(f"'kind' must be one of {get_args(EncoderKind)} (got {kind!r})")
         if kind == "linear":
             widths = (widths[0], widths[-1])
-        self.backbone: Backbone | None = None if kind in ("mlp", "linear") else kind  # type: ignore[assignment] # narrowed
-        backbone = self.backbone
+        backbone: Backbone | None = None if kind == "mlp" or kind == "linear" else kind  # noqa: PLR1714 # narrows the type
+        self.backbone = backbone
         self.layers = nn.ModuleList(
             Linear(a, b) if backbone is None else convolution(backbone, a, b) for a, b in pairwise(widths)
         )
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
     def reset_parameters(self) -> None:
         """Draw new parameters."""
         for layer in (*self.layers, *(self.norms or ())):
-            layer.reset_parameters()  # type: ignore[operator] # every layer has it
+            layer.reset_parameters()
 
     def forward(self, x: Tensor, operator: Operator | None = None) -> Tensor:
         """Return the last layer's output; convolutions need the operator of their backbone."""

@@ -27,6 +27,8 @@ Graph = Tensor | Adjacency | Structure
 
 # The kernel sums' tolerance inside a layer; the error that is measured is some twenty times smaller.
 _EPS = 1e-5
+# Squares of larger entries, added up over the nodes, may overflow in float32.
+_LARGEST = 1e15
 
 
 class GMMDPropagation(nn.Module):
@@ -165,17 +167,23 @@ class GMMDPropagation(nn.Module):
             raise ValueError(
                 f"'x_in' must be a float32 or float64 tensor (N, c) (got shape {tuple(x_in.shape)}, {x_in.dtype})"
             )
-        fairness_only = self._is_fairness_only
-        if isinstance(graph, Tensor) and not fairness_only:
-            graph = self.prepare(graph, x_in.shape[-2], x_in.dtype)
+        usable = x_in.detach().abs().amax((-2, -1), keepdim=True) < _LARGEST
+        if bool(usable.all()):
+            return self._propagate(x_in, graph, sens)
+        # Training has diverged: nan tells so, and the other members of a population go on.
+        return torch.where(usable, self._propagate(torch.where(usable, x_in, 0.0), graph, sens), torch.nan)
+
+    def _propagate(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups) -> Tensor:
         groups = sens.to(x_in) if isinstance(sens, Groups) else Groups.of(sens, x_in.dtype)
         if groups.membership.shape[-2] != x_in.shape[-2]:
             raise ValueError(f"'sens' must have {x_in.shape[-2]} entries (got {groups.membership.shape[-2]})")
         drawn = self._draw(groups)
         taking_part = groups if drawn is None else groups.rows(drawn)
         discrepancy = Discrepancy(taking_part, simplified=self.simplified, kernel=self.kernel, eps=_EPS)
-        if fairness_only:
+        if self._is_fairness_only:
             return self._fairness_layer(x_in, discrepancy, drawn)
+        if isinstance(graph, Tensor):
+            graph = self.prepare(graph, x_in.shape[-2], x_in.dtype)
         F, smoothed = x_in, None
         for _ in range(self.K):
             F, smoothed = self._layer(F, smoothed, x_in, graph, discrepancy, drawn)

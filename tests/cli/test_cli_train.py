@@ -135,7 +135,7 @@ def test_wrong_settings_are_one_line(run: Run, arguments: list[str], message: st
     ("setting", "message"),
     [
         ("alpha", "--set must look like name=value (got 'alpha')"),
-        ("alfa=1", "'alfa' is not a parameter of gmmd: it has K, lambda_s, weight, lambda_f, "),
+        ("alfa=1", "'alfa' is not a parameter of gmmd: it has encoder, criterion, K, lambda_s, "),
         ("training=1", "'training' is not a parameter of gmmd"),
         ("K=2.5", "'K' must be a whole number (got '2.5')"),
         ("alpha=big", "'alpha' must be a number (got 'big')"),

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -56,7 +56,8 @@ def label_stratified_split(y: Tensor, labels_for_training: int, seed: int = PUBL
 
     The ids of each label are shuffled: the first half is for training, the third quarter for validation, the
     last for testing. Where the first halves hold more than `labels_for_training` nodes, each label gives its
-    proportional share of that many (rounded by largest remainders).
+    proportional share of that many (rounded by largest remainders), and the others are for testing, too: more test
+    nodes tell more.
     """
     halves = y[y >= 0].bincount().numpy() // 2
     wanted = min(labels_for_training, int(halves.sum()))
@@ -64,7 +65,8 @@ def label_stratified_split(y: Tensor, labels_for_training: int, seed: int = PUBL
     quotas = np.floor(shares).astype(int)
     largest_remainders = np.argsort(quotas - shares, kind="stable")[: wanted - int(quotas.sum())]
     quotas[largest_remainders] += 1
-    return _masks(y.numel(), _ids_by_label(y, quotas.tolist(), seed))
+    split = _masks(y.numel(), _ids_by_label(y, quotas.tolist(), seed))
+    return replace(split, test=(y >= 0) & ~split.train & ~split.val)
 
 
 def benchmark_split(y: Tensor, sens: Tensor, rule: SplitRule, labels_for_training: int, seed: int) -> Split:

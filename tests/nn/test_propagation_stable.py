@@ -112,7 +112,7 @@ def test_steps_are_those_of_the_formula(
         fair_steps=fair_steps,
         backbone=backbone,
     )
-    adjacency = Adjacency.from_edge_index(graph.edge_index, graph.n, backbone, dtype=torch.float64)
+    adjacency = Adjacency.from_edge_index(graph.edge_index, graph.n, layer.operator_kind, dtype=torch.float64)
     torch.testing.assert_close(
         layer(*graph.inputs), split_step(layer, graph.x, graph.x, adjacency, graph.sens), rtol=1e-9, atol=1e-9
     )

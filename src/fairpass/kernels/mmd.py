@@ -65,8 +65,8 @@ class Groups:
             ValueError: if one of the groups has none of them.
         """
         chosen = self.membership[..., index, :]
-        present = (chosen > 0).flatten(0, -2).sum(0)
-        if not bool((present > 0).all()):
+        present, before = ((part > 0).flatten(0, -2).sum(0) for part in (chosen, self.membership))
+        if bool(((present == 0) & (before > 0)).any()):
             raise ValueError(f"'index' must choose nodes of every group (got group sizes {present.tolist()})")
         return replace(self, membership=chosen)
 
@@ -75,10 +75,13 @@ class Groups:
 
         Args:
             probabilities: that a node has each of the labels, `(..., N, Y)`; 0 or 1 where its label is known.
-                A node counts in proportion to them.
+                A node counts in proportion to them. Among the nodes of a label that a group has none of, nothing is
+                compared.
         """
         weights = probabilities[..., :, None] * self.membership[..., None, :]
-        weights = weights / weights.sum(-3, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
+        totals = weights.sum(-3, keepdim=True)
+        is_everywhere = (totals > 0).all(-1, keepdim=True)
+        weights = torch.where(is_everywhere, weights / totals, 0.0)
         return Groups(weights.flatten(-2), self.sizes, probabilities.shape[-1])
 
     def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
@@ -90,10 +93,11 @@ class Groups:
         if self.membership.dtype == like.dtype and self.membership.device == like.device:
             return self
         sizes = self.sizes.to(like.device)
-        if self.blocks > 1 or self.membership.dim() > 2:
+        is_member = self.membership > 0
+        if self.blocks > 1 or not torch.equal(self.membership, is_member.to(self.membership) / self.sizes):
             return Groups(self.membership.to(like), sizes, self.blocks)
         # From the sizes: a converted 1/3 would keep the digits of the type it was computed in.
-        return Groups((self.membership > 0).to(like) / sizes, sizes)
+        return Groups(is_member.to(like) / sizes, sizes)
 
 
 class Discrepancy:

@@ -292,7 +292,8 @@ class GMMDPropagation(nn.Module):
         if self.bandwidth == "adaptive":
             alpha = alpha / spread(F, drawn).clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
         if self.lambda_f is None:
-            lambda_f = self.weight / discrepancy.stiffness(alpha[..., None, None])
+            stiffness = discrepancy.stiffness(alpha[..., None, None])
+            lambda_f = torch.where(stiffness > 0, self.weight / stiffness, 0.0)  # 0 if there is nothing to compare
         else:
             lambda_f = torch.as_tensor(self.lambda_f, dtype=F.dtype, device=F.device).expand(*alpha.shape, 1, 1)
         return FairnessTerm(discrepancy, alpha, lambda_f, drawn)

@@ -13,6 +13,7 @@ from fairpass.cli import data_options
 from fairpass.cli.data_options import GraphOptions
 from fairpass.datasets import columns, describe, from_tables, load, registry, tables
 from fairpass.datasets.findings import find_bias
+from fairpass.datasets.graph_gain import graph_gain
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
@@ -31,6 +32,7 @@ def test_benchmark(run: Run) -> None:
         assert finding.sentence in result.stdout
     for text in ("German Credit", "CC BY 4.0", "21,742 undirected", "100 train, 250 val, 250 test", "0.805"):
         assert text in result.stdout
+    assert graph_gain(load("german")).sentence in " ".join(result.stdout.split())
     for caveat in load("german").provenance["caveats"]:
         assert caveat in result.stdout
 
@@ -42,6 +44,18 @@ def test_benchmark_as_json(run_json: RunJson) -> None:
     assert document["provenance"] == data.provenance
     assert document["statistics"] == statistics.to_dict()
     assert document["findings"] == [finding.to_dict() for finding in find_bias(statistics)]
+    assert document["graph_gain"] == graph_gain(data).to_dict()
+
+
+def test_whether_the_edges_help_is_not_measured_without_edges(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    rows = [f"{number},{number % 7},{number % 2},{number // 2 % 2}" for number in range(80)]
+    nodes.write_text("\n".join(["name,skill,hired,sex", *rows]))
+    edges.write_text("source,target\n")
+    arguments = audit_tables({"nodes": nodes, "edges": edges})
+    sentence = "Whether the edges help was not measured: the graph has no edges."
+    assert run_json(*arguments, "--json")["graph_gain"]["sentence"] == sentence
+    assert sentence in run(*arguments).stdout
 
 
 def test_in_a_process_of_its_own(run_process: "Callable[..., subprocess.CompletedProcess[str]]") -> None:

@@ -7,7 +7,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from torch_geometric.data import Data
 
+from fairpass.datasets.graph_gain import GraphGain, graph_gain
 from fairpass.errors import DataError
 from fairpass.report import Evidence, write_report
 from fairpass.report.page import render
@@ -62,11 +64,26 @@ def test_it_says_what_matters(evidence: Evidence, page: Path) -> None:
         "predicts the same for every node",
         "CC BY 4.0",
         "Gender is a proxy",
+        evidence.bias["graph_gain"]["sentence"],
         *sentences(evidence),
     ):
         assert wanted in text
     assert sentences(evidence)[0].startswith("gmmd reaches ACC ")
     assert sentences(evidence)[1].startswith("Against gcn, gmmd ")
+
+
+def test_whether_the_edges_help(evidence: Evidence, german: Data) -> None:
+    gain = graph_gain(german)
+    assert evidence.bias["graph_gain"] == gain.to_dict()
+    text = render([evidence])
+    assert gain.acc is not None
+    assert f"95 % interval {100 * gain.acc.low:.1f} to {100 * gain.acc.high:.1f}" in text
+    reason = replace(
+        evidence, bias=evidence.bias | {"graph_gain": GraphGain(reason="the graph has no edges").to_dict()}
+    )
+    assert "Whether the edges help was not measured: the graph has no edges." in render([reason])
+    older = {name: value for name, value in evidence.bias.items() if name != "graph_gain"}
+    assert "Do the edges help?" not in render([replace(evidence, bias=older)])
 
 
 def test_links_lead_to_sections(page: Path) -> None:

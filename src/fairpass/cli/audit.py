@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fairpass.datasets import GraphStatistics
     from fairpass.datasets.findings import Finding
+    from fairpass.datasets.graph_gain import Gain, GraphGain
 
 EXAMPLES = examples(
     {
@@ -36,29 +37,35 @@ _LABELS_SHOWN = 5
 
 @with_option_groups
 def audit(graph: GraphOptions, as_json: JsonFlag = False) -> None:
-    """Show a graph's statistics and where bias can come from, before any training.
+    """Show a graph's statistics, whether its edges help, and where bias can come from, before any training.
 
-    Each finding is a sentence with a number. Its severity follows rules of
-    thumb: it says where to look, and does not replace looking.
+    Logistic regressions without and with the features of a node's neighbours tell
+    on the validation nodes whether the edges help. Each finding is a sentence with
+    a number. Its severity follows rules of thumb: it says where to look, and does
+    not replace looking.
     """
     data = graph.load()
     with working("Measuring"):
         from fairpass.datasets import describe
         from fairpass.datasets.findings import find_bias
+        from fairpass.datasets.graph_gain import graph_gain
 
         statistics = describe(data, leakage_auc=True)
         findings = find_bias(statistics)
+        gain = graph_gain(data)
     if as_json:
         document = {
             "provenance": data.provenance,
             "statistics": statistics.to_dict(),
             "findings": [finding.to_dict() for finding in findings],
+            "graph_gain": gain.to_dict(),
         }
         print_json(document)
         return
     section(_title(data.provenance), _facts(data, statistics))
     section("Groups", _groups(statistics))
     section("Edges", _edges(statistics))
+    section("Do the edges help?", *_gain(gain))
     section("Where bias can come from", _findings(findings), _summary(findings))
     if caveats := data.provenance.get("caveats"):
         section("What to know about this data set", rows(("-", Text(caveat)) for caveat in caveats))
@@ -130,6 +137,26 @@ def _edges(statistics: "GraphStatistics") -> Table:
         shares = (mixing.homophily, mixing.expected, mixing.assortativity)
         made.add_row(name, *(_number(share, ".3f") for share in shares))
     return made
+
+
+def _gain(gain: "GraphGain") -> "list[Table | Text]":
+    """Return the two regressions and their difference as a table, and what it means in a sentence."""
+    if gain.without is None or gain.with_edges is None:
+        return [Text(gain.sentence)]
+    numbers = ("ACC", "AUC", "ΔDP")
+    made = table("logistic regression", *numbers, numbers=numbers)
+    for name, scores in {"features alone": gain.without, "and neighbours' means": gain.with_edges}.items():
+        made.add_row(name, *(_number(100 * value, ".1f") for value in (scores.acc, scores.auc, scores.dp)))
+    change = _number(100 * (gain.with_edges.dp - gain.without.dp), "+.1f")
+    made.add_row("difference (95 %)", _difference(gain.acc), _difference(gain.auc), change)
+    return [made, Text(gain.sentence)]
+
+
+def _difference(gain: "Gain | None") -> str:
+    """Return a difference in percentage points and its interval."""
+    if gain is None:
+        return "-"
+    return f"{100 * gain.estimate:+.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})"
 
 
 def _findings(findings: "Sequence[Finding]") -> Table:

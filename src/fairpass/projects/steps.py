@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fairpass.datasets import describe, find_bias
+from fairpass.datasets.graph_gain import graph_gain
 from fairpass.methods import Constant, NodeClassifier, load_model
 from fairpass.methods.comparison import Comparison
 from fairpass.methods.population import fit_all
@@ -51,7 +52,12 @@ def _load(space: Workspace) -> Sequence[str]:
 def _audit(space: Workspace) -> Sequence[str]:
     statistics = describe(space.data, leakage_auc=True)
     findings = [finding.to_dict() for finding in find_bias(statistics)]
-    return [space.write("audit.json", {"statistics": statistics.to_dict(), "findings": findings})]
+    document = {
+        "statistics": statistics.to_dict(),
+        "findings": findings,
+        "graph_gain": graph_gain(space.data).to_dict(),
+    }
+    return [space.write("audit.json", document)]
 
 
 def _tune(space: Workspace) -> Sequence[str]:

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.datasets import describe, find_bias
+from fairpass.datasets.graph_gain import graph_gain
 from fairpass.errors import NotFittedError
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.report.bounds import bounds
@@ -63,7 +64,11 @@ def collect(
         choice=choice,
         made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         data=_data(data, task),
-        bias={"statistics": statistics.to_dict(), "findings": [found.to_dict() for found in find_bias(statistics)]},
+        bias={
+            "statistics": statistics.to_dict(),
+            "findings": [found.to_dict() for found in find_bias(statistics)],
+            "graph_gain": graph_gain(data).to_dict(),
+        },
         methods=[_method(name, runs, data, nodes, majority) for name, runs in models.items()],
         points=described(points, firsts[chosen]),
         neighbourhoods=neighbourhoods(data, task, nodes, firsts, chosen),

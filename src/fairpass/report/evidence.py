@@ -29,7 +29,7 @@ class Evidence:
         choice: how it was chosen, in a sentence; may be empty.
         made: when, in UTC, as ISO 8601.
         data: the graph: provenance, fingerprint, sizes, names, splits.
-        bias: the graph before training: statistics and findings.
+        bias: the graph before training: statistics, findings, and whether the edges help (not in older records).
         methods: one record for each, with its settings, flags and runs.
         points: the configurations that were tried in tuning, the front and the chosen one marked.
         neighbourhoods: a few test nodes with their neighbours, and how similar the models find them.

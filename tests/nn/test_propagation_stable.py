@@ -110,6 +110,7 @@ def test_steps_are_those_of_the_formula(
         alpha=0.6,
         bandwidth="fixed",
         fair_steps=fair_steps,
+        momentum=False,
         backbone=backbone,
     )
     adjacency = Adjacency.from_edge_index(graph.edge_index, graph.n, layer.operator_kind, dtype=torch.float64)

@@ -83,6 +83,8 @@ def paper(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configur
         "step": "paper",
         "bandwidth": "fixed",
         "columns": "all",
+        "momentum": False,
+        "fair_steps": 4,
         "sample": SAMPLES[dataset],
         "lambda_f_scaling": "product",
     }
@@ -117,7 +119,7 @@ _SIMPLIFIED_WEIGHTS = (1.0, 10.0)
 
 def recommended(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
     """Return the candidates of GMMD or GMMD-S as we recommend it: all nodes, stable steps, adaptive bandwidth."""
-    start = Configuration(name, {"backbone": backbone, "columns": "all"}, _COMMON)
+    start = Configuration(name, {"backbone": backbone, "columns": "all", "momentum": False, "fair_steps": 4}, _COMMON)
     ours = [start.but(**changes) for changes in _RECOMMENDED[dataset]]
     if name == "gmmd-s":
         # Of the candidates on Credit the one with few steps: more of them only draw the groups further together.

@@ -54,7 +54,8 @@ class GMMD(NodeClassifier):
         backbone: the operator that smooths: `"gcn"`, `"sage"`, `"gin"` or `"gat"`.
         step: `"stable"` or `"paper"`.
         bandwidth: `"adaptive"` or `"fixed"`.
-        fair_steps: kernel steps in each stable layer.
+        fair_steps: kernel steps in each stable layer: the dial between accuracy and fairness.
+        momentum: whether these have Nesterov's momentum, with which half as many go as far.
         sample: nodes drawn from each group at each epoch; None: all nodes.
         columns: `"centred"` logits, or `"all"` of them as the paper has it.
         scale: what the model does to the features first: `"given"`, nothing; `"standard"`; or `"minmax"`.
@@ -74,6 +75,7 @@ class GMMD(NodeClassifier):
         "encoder": "mlp",
         "criterion": "dp",
         "columns": "all",
+        "momentum": False,
         "scale": "given",
         "norm": False,
         "residual": False,
@@ -93,7 +95,8 @@ class GMMD(NodeClassifier):
         backbone: Backbone = "gcn",
         step: Step = "stable",
         bandwidth: Bandwidth = "adaptive",
-        fair_steps: int = 4,
+        fair_steps: int = 6,
+        momentum: bool = True,
         sample: int | None = None,
         columns: Columns = "centred",
         scale: InputScale = "given",
@@ -110,7 +113,7 @@ class GMMD(NodeClassifier):
         self.weight = self.propagation.default_weight if weight is None and lambda_f is None else weight
         self.lambda_f, self.lambda_f_scaling = lambda_f, lambda_f_scaling
         self.backbone, self.step, self.bandwidth = backbone, step, bandwidth
-        self.fair_steps, self.sample = fair_steps, sample
+        self.fair_steps, self.momentum, self.sample = fair_steps, momentum, sample
         self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
         self.norm, self.residual = norm, residual
         if not callable(encoder):
@@ -195,6 +198,7 @@ class GMMD(NodeClassifier):
             step=self.step,
             bandwidth=self.bandwidth,
             fair_steps=self.fair_steps,
+            momentum=self.momentum,
             sample=self.sample,
             channels=channels,
         )

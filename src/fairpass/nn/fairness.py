@@ -33,13 +33,17 @@ class FairnessTerm:
         gradient, value = self.discrepancy.gradient(self._taking_part(F), self.alpha)
         return self._among_all(self.lambda_f * gradient, F), self.lambda_f[..., 0, 0] * value
 
+    def constant_value(self, F: Tensor) -> Tensor:
+        """Return `lambda_f h_f(F)` without gradient, which takes no evaluation at the nodes."""
+        return self.lambda_f[..., 0, 0] * self.discrepancy.constant_value(self._taking_part(F), self.alpha)
+
     def curvature(self, F: Tensor) -> Tensor:
         """Return each node's bound on the Hessian, `(..., N, 1)`; 0 for nodes that take no part."""
         bound = self.lambda_f * self.discrepancy.curvature(self.alpha[..., None, None])
         return self._among_all(bound, F[..., :1])
 
     def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
-        """Return whether the term, `at_most` so much at `moved`, rose from `F` by no more than `gained`.
+        """Return whether the term grew by at most `gained` from `F` to `moved`; `at_most` bounds its value at `moved`.
 
         One answer for each problem of the batch. Mostly bounds decide; if not, both values are computed, as one.
         """

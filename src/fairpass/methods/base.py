@@ -390,10 +390,13 @@ def _defaults(method: type[NodeClassifier]) -> dict[str, Any]:
 
 def _stored(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyper-parameters as a file holds them: a function by its name."""
-    return {
-        name: {"function": f"{value.__module__}.{value.__qualname__}"} if callable(value) else value
-        for name, value in parameters.items()
-    }
+    return {name: {"function": _name(value)} if callable(value) else value for name, value in parameters.items()}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Return where a function is defined; `functools.partial` and other objects that can be called have no name."""
+    named = function if hasattr(function, "__qualname__") else getattr(function, "func", type(function))
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _identity(header: dict[str, Any]) -> str:

@@ -78,6 +78,9 @@ class FairMessagePassing(Program):
         x = self.scaler(task.x)
         if not isinstance(self.encoder, Encoder):
             logits: Tensor = self.encoder(x, task.edge_index)
+            expected = (len(x), len(self.basis))
+            if logits.shape != expected:
+                raise ValueError(f"'encoder' must return logits of shape {expected} (got {tuple(logits.shape)})")
         elif self.encoder.backbone is None:
             logits = self.encoder(x)
         else:

@@ -7,8 +7,10 @@ A package adds a method by subclassing `NodeClassifier` and naming it in its `py
 """
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import Any
 
 from fairpass.errors import FairpassError
 from fairpass.methods.base import NodeClassifier
@@ -61,6 +63,8 @@ def method(name: str) -> type[NodeClassifier]:
     raise UnknownMethodError(f"'method' must be one of {', '.join(names())} (got {name!r})")
 
 
-def load_model(path: str | os.PathLike[str], *, device: str | None = None) -> NodeClassifier:
+def load_model(
+    path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]
+) -> NodeClassifier:
     """Read a stored classifier of whichever method; see :meth:`NodeClassifier.load`."""
-    return NodeClassifier.load(path, device=device)
+    return NodeClassifier.load(path, device=device, **code)

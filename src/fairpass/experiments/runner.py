@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.datasets import load
+from fairpass.datasets.splits import PUBLISHED_SEED
 from fairpass.errors import FairpassError
 from fairpass.experiments.measures import MEASURES
 from fairpass.experiments.records import Record, Records
@@ -93,15 +94,15 @@ def run_specs(
     return done
 
 
-def _by_graph(specs: Iterable[Spec]) -> dict[tuple[str, str], list[Spec]]:
-    found: dict[tuple[str, str], list[Spec]] = {}
+def _by_graph(specs: Iterable[Spec]) -> dict[tuple[str, str, int | None], list[Spec]]:
+    found: dict[tuple[str, str, int | None], list[Spec]] = {}
     for spec in specs:
-        found.setdefault((spec.dataset, spec.configuration.scale), []).append(spec)
+        found.setdefault((spec.dataset, spec.configuration.scale, spec.split), []).append(spec)
     return found
 
 
-def _load(dataset: str, scale: Any, data_dir: str | None) -> Data:
-    return load(dataset, scale=scale, data_dir=data_dir)
+def _load(dataset: str, scale: Any, split: int | None, data_dir: str | None) -> Data:
+    return load(dataset, scale=scale, data_dir=data_dir, split_seed=PUBLISHED_SEED if split is None else split)
 
 
 def _make(specs: Sequence[Spec], data: Data, jobs: int) -> Iterator[list[Record]]:
@@ -155,7 +156,7 @@ def _record(
             "threshold": _digits(chosen.threshold),
             "validation": {
                 **{name: _digits(100 * value) for name, value in chosen.metrics.items()},
-                "selection": _digits(chosen.selection),
+                "selection": _digits(_selection(model)),
             },
             "test": {
                 **{name: _digits(value) for name, value in evaluation.percent().items()},
@@ -167,6 +168,12 @@ def _record(
             "measured": {name: MEASURES[name](model, data) for name in spec.measures if name != TIMING},
         }
     return record
+
+
+def _selection(model: NodeClassifier) -> float:
+    """Return what validation says of a fitted model, of its final decisions or averaged as its epochs were."""
+    window = model.training.window
+    return model.selected_.selection if window == 1 else model.history_.smoothed(model.epoch_, window)
 
 
 def _digits(value: float | None) -> float | None:

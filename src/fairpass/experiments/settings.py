@@ -22,6 +22,16 @@ SCALES = {"german": ("none", "minmax"), "credit": ("minmax",), "bail": ("minmax"
 
 _COMMON = {"threshold": "selection"}
 
+# The settings of version 0.1, with which these experiments were made.
+_GMMD_0_1: Mapping[str, Any] = {"columns": "all", "momentum": False, "fair_steps": 4}
+_TRAINING_0_1: Mapping[str, Any] = {
+    "epochs": 200,
+    "patience": None,
+    "learning_rate": 0.01,
+    "weight_decay": 0.01,
+    "window": 1,
+}
+
 # How the public baselines train their plain networks. They have one convolution and a linear head, which is a linear
 # map of the smoothed features, as one convolution is.
 _PUBLIC = {"epochs": 1000, "learning_rate": 1e-3}
@@ -79,17 +89,15 @@ def baseline(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Confi
 def paper(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
     """Return GMMD or GMMD-S as the paper defines it: sampled, its step, fixed alpha, its scaling of lambda_f."""
     shared: dict[str, Any] = {
+        **_GMMD_0_1,
         "backbone": backbone,
         "step": "paper",
         "bandwidth": "fixed",
-        "columns": "all",
-        "momentum": False,
-        "fair_steps": 4,
         "sample": SAMPLES[dataset],
         "lambda_f_scaling": "product",
     }
     epochs = {"german": 300, "credit": 100, "bail": 300}[dataset]
-    training = {**_COMMON, "epochs": epochs, "learning_rate": 3e-3, "weight_decay": 1e-5}
+    training = {**_TRAINING_0_1, **_COMMON, "epochs": epochs, "learning_rate": 3e-3, "weight_decay": 1e-5}
     return scaled(dataset, *(Configuration(name, {**shared, "lambda_f": f}, training) for f in (1.0, 5.0)))
 
 
@@ -119,7 +127,7 @@ _SIMPLIFIED_WEIGHTS = (1.0, 10.0)
 
 def recommended(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
     """Return the candidates of GMMD or GMMD-S as we recommend it: all nodes, stable steps, adaptive bandwidth."""
-    start = Configuration(name, {"backbone": backbone, "columns": "all", "momentum": False, "fair_steps": 4}, _COMMON)
+    start = Configuration(name, {**_GMMD_0_1, "backbone": backbone}, {**_TRAINING_0_1, **_COMMON})
     ours = [start.but(**changes) for changes in _RECOMMENDED[dataset]]
     if name == "gmmd-s":
         # Of the candidates on Credit the one with few steps: more of them only draw the groups further together.

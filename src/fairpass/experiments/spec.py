@@ -49,12 +49,16 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Spec:
-    """One run: a configuration on a data set with a seed, and what is measured besides its evaluation."""
+    """One run: a configuration on a data set with a seed, and what is measured besides its evaluation.
+
+    `split` is the seed of the split; None stands for the published one.
+    """
 
     dataset: str
     configuration: Configuration
     seed: int = 0
     measures: tuple[str, ...] = ()
+    split: int | None = None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -71,6 +75,8 @@ class Spec:
             "training": _without(ADDED_SINCE_0_1, classifier.training.to_dict()),
             "measures": list(self.measures),
         }
+        if self.split is not None:
+            values["split"] = self.split
         plain: dict[str, Any] = json.loads(to_json(values))
         return plain
 
@@ -97,6 +103,7 @@ class Cell:
         seeds: of the runs.
         at: where the point lies, e.g. `{"K": 3}`.
         measures: what is measured besides the evaluation.
+        resplit: whether each seed is also that of a split of its own; else all have the published one.
     """
 
     dataset: str
@@ -105,10 +112,13 @@ class Cell:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     at: Mapping[str, Any] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
+    resplit: bool = False
 
     def runs(self, candidate: Configuration) -> list[Spec]:
         """Return the runs of one candidate, seed by seed."""
-        return [Spec(self.dataset, candidate, seed, self.measures) for seed in self.seeds]
+        return [
+            Spec(self.dataset, candidate, seed, self.measures, seed if self.resplit else None) for seed in self.seeds
+        ]
 
     def specs(self) -> Iterator[Spec]:
         """Return all runs."""

@@ -38,7 +38,7 @@ def test_a_point_says_all() -> None:
 
 
 def test_shape_is_what_a_population_shares() -> None:
-    assert Configurations.of("gmmd", space_of("gmmd"), {}).shape() == ["fair_steps", "K"]
+    assert Configurations.of("gmmd", space_of("gmmd"), {}).shape() == ["encoder", "hidden", "scale", "fair_steps"]
     assert Configurations.of("gcn", space_of("gcn"), {}).shape() == ["dropout"]
 
 

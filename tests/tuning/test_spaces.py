@@ -1,8 +1,11 @@
 """Where to search: every space suits its method, and the paper's grid is the paper's."""
 
 import pytest
+import torch
 
-from fairpass.methods import names
+from fairpass.datasets import synthetic
+from fairpass.methods import GMMD, GMMDS, names
+from fairpass.methods.population import fit_all
 from fairpass.tuning import GRIDS, RECOMMENDED, Choice, Integers, LogUniform, Uniform, space_of
 from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.dimensions import Dimension
@@ -44,6 +47,44 @@ def test_paper_grid() -> None:
     values = model.get_params()
     assert (values["step"], values["bandwidth"], values["lambda_f_scaling"]) == ("paper", "fixed", "product")
     assert (values["sample"], values["K"], values["hidden"]) == (200, 2, 16)
+    assert (values["encoder"], values["scale"], values["columns"], values["criterion"]) == ("mlp", "given", "all", "dp")
+
+
+@pytest.mark.parametrize("method", [GMMD, GMMDS])
+def test_paper_grid_is_the_paper_configuration(method: type[GMMD]) -> None:
+    """What the grid fixes is what `paper` sets."""
+    configurations = Configurations.of(method.name, space_of(method.name, "grid"), {})
+    values = configurations.first()
+    parameters = {name: value for name, value in values.items() if name not in ("learning_rate", "weight_decay")}
+    expected = method.paper(sample=100, **parameters)
+    assert configurations.classifier(values).hyperparameters == expected.hyperparameters
+
+
+@pytest.mark.parametrize("method", ["gmmd", "gmmd-s"])
+def test_validation_chooses_encoder_smoothing_and_scale(method: str) -> None:
+    space = space_of(method)
+    assert space["encoder"] == Choice("linear", "mlp", "gcn", "sage")
+    assert space["scale"] == Choice("given", "minmax")
+    assert space["lambda_s"].contains(0.0)
+    assert set(space) == {
+        *("encoder", "hidden", "scale", "lambda_s", "weight", "alpha", "fair_steps"),
+        *("learning_rate", "weight_decay"),
+    }
+    configurations = Configurations.of(method, space, {"criterion": "eo"})
+    assert configurations.classifier(configurations.first()).hyperparameters["criterion"] == "eo"
+
+
+@pytest.mark.parametrize("encoder", ["linear", "mlp", "gcn", "sage"])
+def test_a_batch_trains_with_and_without_smoothing(encoder: str) -> None:
+    """Members of one population may differ in `lambda_s`, 0 included, and each is as it is alone."""
+    data = synthetic(120)
+    configurations = Configurations.of("gmmd", space_of("gmmd"), {"encoder": encoder, "epochs": 2})
+    values = [{**configurations.first(), "lambda_s": smooth} for smooth in (0.0, 0.5, 2.0)]
+    together = [configurations.classifier(each) for each in values]
+    assert fit_all(together, data) == [None] * 3
+    for each, member in zip(values, together, strict=True):
+        alone = configurations.classifier(each).fit(data)
+        torch.testing.assert_close(member.predict_proba(data), alone.predict_proba(data), atol=1e-4, rtol=1e-3)
 
 
 def test_unlisted_method_and_unknown_kind() -> None:

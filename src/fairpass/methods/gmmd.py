@@ -8,7 +8,7 @@ from torch import nn
 
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.checks import check_at_least, check_choice, check_dropout
-from fairpass.methods.gmmd_program import Columns, Criterion, EncoderFactory, FairMessagePassing
+from fairpass.methods.gmmd_program import Columns, Criterion, EncoderFactory, FairMessagePassing, check_labels
 from fairpass.nn import Encoder, GMMDPropagation, GMMDSPropagation
 from fairpass.nn.convolution import Backbone
 from fairpass.nn.encoder import EncoderKind
@@ -205,6 +205,11 @@ class GMMD(NodeClassifier):
             sample=self.sample,
             channels=channels,
         )
+
+    def _check_decisions(self, task: Task) -> None:
+        """Raise `DataError` also if the criterion lacks labels."""
+        super()._check_decisions(task)
+        check_labels(self.criterion, task)
 
     def build(self, task: Task) -> Program:
         """Return encoder and message passing."""

@@ -57,10 +57,8 @@ class FairMessagePassing(Program):
         return self.encoder.dropout > 0
 
     def prepare(self, task: Task, training: Training) -> None:
-        """Measure the features, and check that the criterion has the labels it needs."""
+        """Measure the features."""
         self.scaler.fit(task.x)
-        if self.criterion != "dp":
-            self._check_labels(task)
 
     def forward(self, task: Task) -> Tensor:
         """Return the logits of all nodes, `(..., N, c)`."""
@@ -113,18 +111,22 @@ class FairMessagePassing(Program):
         nodes = task.nodes("val")
         return calibrate(logits[..., nodes, :], task.y[nodes], task.sens[nodes], task.num_groups)
 
-    def _check_labels(self, task: Task) -> None:
-        nodes = task.nodes("val")
-        y, sens = task.y[nodes], task.sens[nodes]
-        for label in range(task.num_classes):
-            for group in range(task.num_groups):
-                if not bool(((y == label) & (sens == group)).any()):
-                    label_name = task.label_names[label] if task.label_names else label
-                    group_name = task.group_names[group] if task.group_names else group
-                    raise DataError(
-                        f"'criterion' {self.criterion!r} needs a validation node of every label in every group "
-                        f"(got none of label {label_name!r} in group {group_name!r})"
-                    )
+
+def check_labels(criterion: Criterion, task: Task) -> None:
+    """Raise `DataError` if the criterion lacks validation nodes to calibrate the probabilities of the labels on."""
+    if criterion == "dp":
+        return
+    nodes = task.nodes("val")
+    y, sens = task.y[nodes], task.sens[nodes]
+    for label in range(task.num_classes):
+        for group in range(task.num_groups):
+            if not bool(((y == label) & (sens == group)).any()):
+                label_name = task.label_names[label] if task.label_names else label
+                group_name = task.group_names[group] if task.group_names else group
+                raise DataError(
+                    f"'criterion' {criterion!r} needs a validation node of every label in every group "
+                    f"(got none of label {label_name!r} in group {group_name!r})"
+                )
 
 
 def contrasts(num_classes: int) -> Tensor:

@@ -217,7 +217,8 @@ class GMMDPropagation(nn.Module):
             if int(groups.sizes.sum()) == groups.membership.shape[-2]:
                 return None
             weights = groups.membership.sum(-1)
-            return torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()
+            drawn = torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()
+            return drawn if len(drawn) else None  # if nobody is compared, all may take part
         generator = None if self.training else torch.Generator().manual_seed(self.sample_seed)
         parts = []
         for column in groups.membership.T:

@@ -43,7 +43,7 @@ def test_the_same_again_resumes(run: Run, run_json: RunJson, folder: Path) -> No
     document = run_json("run", folder / "fairpass.toml", "--json")
     assert (document["made"], document["skipped"]) == ([], list(STEPS))
     assert document["chosen"] == "gmmd"
-    assert {row["method"] for row in document["rows"]} == {"constant", "gcn", "gmmd"}
+    assert {row["method"] for row in document["rows"]} == {"constant", "gcn", "logistic", "gmmd"}
 
 
 def test_one_step(run_json: RunJson, folder: Path) -> None:
@@ -106,6 +106,13 @@ def test_intersections_and_similarity_are_options_of_every_command(run_json: Run
 
 def test_names_of_steps() -> None:
     assert get_args(StepName) == tuple(STEPS)
+
+
+def test_criterion_of_gmmd(run_json: RunJson, tmp_path: Path) -> None:
+    path = write_project(tmp_path, CONFIG.replace("epochs = 4", "epochs = 1"))
+    run_json("run", path, "--criterion", "odds", "--json")
+    about = json.loads((tmp_path / "runs/applicants/models.json").read_text())
+    assert about["point"]["parameters"]["criterion"] == "odds"
 
 
 # Damaged input: each kind ends in one sentence.

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.projects.applicants import CONFIG, write_project
 
-from fairpass.projects.config import Choice, ConfigError, load_config
+from fairpass.methods import gmmd_program
+from fairpass.projects.config import Choice, ConfigError, Criterion, load_config
 
 
 def test_what_the_file_says(tmp_path: Path) -> None:
@@ -32,10 +33,21 @@ def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
     config = load_config(write_project(tmp_path))
     changed = config.but(choice=Choice(max_dp=0.1), budget="10s", epochs=7)
     assert (changed.choice, changed.tuning.budget, changed.tuning.epochs) == (Choice(max_dp=0.1), "10s", 7)
+    assert config.but(criterion="odds").tuning.criterion == "odds"
     assert config.but() == config
     with pytest.raises(ValueError, match="'budget' must be a time such as"):
         config.but(budget="soon")
     assert (config.choice, config.tuning.budget) == (Choice(fairness=0.5), 2)
+
+
+def test_a_criterion_is_for_the_methods_that_have_one(tmp_path: Path) -> None:
+    config = load_config(write_project(tmp_path)).but(criterion="eo")
+    assert Criterion == gmmd_program.Criterion
+    assert config.tuning.fixed("gmmd") == {"epochs": 4, "criterion": "eo"}
+    assert config.tuning.fixed("gcn") == {"epochs": 4}
+    plain = load_config(write_project(tmp_path, CONFIG.replace('["gmmd"]', '["gcn"]')))
+    with pytest.raises(ConfigError, match=r"^'criterion' must be 'dp' unless one of gmmd, gmmd-s is tuned"):
+        plain.but(criterion="eo")
 
 
 def test_a_choice_does_not_contradict_itself() -> None:
@@ -76,6 +88,12 @@ def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:
         ('methods = ["gmmd"]', 'methods = ["magic"]', r"\[tuning\] methods must be among gcn, .*'magic'"),
         ('methods = ["gmmd"]', "methods = []", r"\[tuning\] methods must be at least one method"),
         ("budget = 2", 'budget = "soon"', r"\[tuning\] 'budget' must be a time such as .*'soon'"),
+        ("epochs = 4", 'criterion = "fair"', r"\[tuning\] criterion must be one of 'dp', 'eo', 'odds' \(got 'fair'\)"),
+        (
+            'methods = ["gmmd"]',
+            'methods = ["gcn", "logistic"]\ncriterion = "eo"',
+            r"\[tuning\] 'criterion' must be 'dp' unless one of gmmd, gmmd-s is tuned \(got 'eo' for gcn, logistic\)",
+        ),
         ("seeds = 2", "seeds = 0", r"\[training\] seeds must be at least 1 \(got 0\)"),
         ("seeds = 2", "seeds = 2.5", r"\[training\] seeds must be a whole number \(got 2.5\)"),
         ("seeds = 2", "seeds = true", r"\[training\] seeds must be a whole number \(got True\)"),

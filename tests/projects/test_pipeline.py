@@ -72,7 +72,12 @@ def test_the_model_is_the_chosen_one(finished: Path) -> None:
     about = json.loads((directory(finished) / "models.json").read_text())
     model = load_model(directory(finished) / "model.safetensors")
     assert model.name == about["chosen"] == about["point"]["method"] == "gmmd"
-    assert {name: len(files) for name, files in about["models"].items()} == {"constant": 2, "gcn": 2, "gmmd": 2}
+    assert {name: len(files) for name, files in about["models"].items()} == {
+        "constant": 2,
+        "gcn": 2,
+        "logistic": 2,
+        "gmmd": 2,
+    }
     assert model.get_params()["lambda_f"] == about["point"]["parameters"]["lambda_f"]
     assert about["tried"] == 2
 
@@ -84,12 +89,40 @@ def test_the_report_tells_of_it(finished: Path) -> None:
     assert "Arda" in (directory(finished) / "report.html").read_text()
 
 
+def test_the_audit_says_whether_the_edges_help(finished: Path) -> None:
+    gain = json.loads((directory(finished) / "audit.json").read_text())["graph_gain"]
+    assert gain["nodes"] == json.loads((directory(finished) / "data.json").read_text())["split"]["val"]
+    assert gain["sentence"] in (directory(finished) / "report.html").read_text()
+
+
+def test_logistic_regression_is_trained_once(tmp_path: Path) -> None:
+    """Not beside itself if it is the method that was chosen."""
+    config = CONFIG.replace('["gmmd"]', '["logistic"]').replace("epochs = 4", "epochs = 1")
+    path = write_project(tmp_path, config)
+    done = run(path)
+    about = json.loads((directory(path) / "models.json").read_text())
+    assert list(about["models"]) == ["constant", "gcn", "logistic"]
+    assert about["models"]["logistic"] == [f"models/chosen-{seed}.safetensors" for seed in (0, 1)]
+    assert "Against logistic" not in done.cost()
+
+
+def test_a_criterion_is_kept_by_every_setting(tmp_path: Path) -> None:
+    path = write_project(tmp_path, CONFIG.replace("epochs = 4", 'epochs = 2\ncriterion = "eo"'))
+    done = run(path)
+    assert load_model(directory(path) / "model.safetensors").hyperparameters["criterion"] == "eo"
+    assert done.manifest.asked["tuning"]["criterion"] == "eo"
+    again = run_project(load_config(path).but(criterion="dp"))
+    assert "tune" in again.made
+    assert load_model(directory(path) / "model.safetensors").hyperparameters["criterion"] == "dp"
+
+
 def test_the_same_again_does_nothing(finished: Path) -> None:
     before = manifest(finished)
     done = run(finished)
     assert (done.made, done.skipped) == ((), tuple(STEPS))
     assert manifest(finished) == before
     assert "Against gcn" in done.cost()
+    assert "Against logistic" in done.cost()
 
 
 @pytest.mark.parametrize(
@@ -153,7 +186,7 @@ def test_interruption_and_failure_are_in_the_manifest(tmp_path: Path, monkeypatc
 
     def interrupted(classifiers: Any, data: Any, **options: Any) -> Any:
         fitted.append(classifiers[0].name)
-        if len(fitted) == 3:  # constant and reference are done
+        if len(fitted) == 4:  # constant, reference and regression are done
             raise KeyboardInterrupt
         return fit_all(classifiers, data, **options)
 
@@ -169,7 +202,7 @@ def test_interruption_and_failure_are_in_the_manifest(tmp_path: Path, monkeypatc
     }
     done = run(path)
     assert done.skipped == ("load", "audit", "tune")
-    assert fitted == ["constant", "gcn", "gmmd", "gmmd"]  # what was trained was not trained again
+    assert fitted == ["constant", "gcn", "logistic", "gmmd", "gmmd"]  # what was trained was not trained again
 
     def fails(*_: Any) -> Any:
         raise DataError("no luck")

@@ -10,6 +10,7 @@ from fairpass.cli.output import JsonFlag, examples, print_json, rows, section, w
 from fairpass.cli.progress import Bar, bar, note
 from fairpass.cli.results import show_comparison
 from fairpass.cli.threads import choose_threads
+from fairpass.projects.config import Criterion
 
 if TYPE_CHECKING:
     from fairpass.projects.pipeline import Done
@@ -62,6 +63,13 @@ def run(
         ),
     ] = None,
     epochs: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Of every training.")] = None,
+    criterion: Annotated[
+        Criterion | None,
+        typer.Option(
+            help="What gmmd makes equal: predictions for all (dp), for the positive (eo), for each label (odds).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Do all that a configuration asks for: load, audit, tune, train, evaluate, report, predict.
@@ -80,6 +88,7 @@ def run(
             choice=None if choice == Choice() else choice,
             budget=int(budget) if budget and budget.isdecimal() else budget,
             epochs=epochs,
+            criterion=criterion,
         )
     with bar(100) as shown:
         try:

@@ -11,6 +11,10 @@ from fairpass.projects.strict import ConfigError, check_keys, read_section
 __all__ = ["Choice", "Config", "ConfigError", "load_config"]
 
 
+# The library's own type would do, but it comes with torch: a test keeps this equal to it.
+Criterion = Literal["dp", "eo", "odds"]
+
+
 @dataclass(frozen=True)
 class DataSection:
     """The tables, and the columns in them that are not features."""
@@ -81,6 +85,11 @@ class Tuning:
     budget: str | int = "5m"
     seeds: int = 1
     epochs: int = 100
+    criterion: Criterion = "dp"
+
+    def fixed(self, name: str) -> dict[str, Any]:
+        """Return what is the same for all settings of a method, by name."""
+        return {"epochs": self.epochs, **({"criterion": self.criterion} if _has_criterion(name) else {})}
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,12 @@ class Config:
         return self.folder / given
 
     def but(
-        self, *, choice: Choice | None = None, budget: str | int | None = None, epochs: int | None = None
+        self,
+        *,
+        choice: Choice | None = None,
+        budget: str | int | None = None,
+        epochs: int | None = None,
+        criterion: Criterion | None = None,
     ) -> "Config":
         """Return the configuration with what the command line says instead."""
         from fairpass.tuning.budget import Budget
@@ -137,6 +151,9 @@ class Config:
             tuning = replace(tuning, budget=budget)
         if epochs is not None:
             tuning = replace(tuning, epochs=epochs)
+        if criterion is not None:
+            tuning = replace(tuning, criterion=criterion)
+            _check_criterion(tuning, "")
         return replace(self, choice=choice or self.choice, tuning=tuning)
 
     def to_dict(self) -> dict[str, Any]:
@@ -245,7 +262,26 @@ def _check(config: Config, path: Path) -> None:
     for key, count in counts.items():
         if count < 1:
             refuse(key, "at least 1", count)
+    _check_criterion(config.tuning, f"{path}: [tuning] ")
     try:
         Budget.of(config.tuning.budget)
     except ValueError as error:
         raise ConfigError(f"{path}: [tuning] {error}") from None
+
+
+def _has_criterion(name: str) -> bool:
+    from fairpass.methods import method
+
+    return "criterion" in method(name)().hyperparameters
+
+
+def _check_criterion(tuning: Tuning, where: str) -> None:
+    """Refuse a criterion that no method would follow."""
+    from fairpass.methods import names
+
+    if tuning.criterion != "dp" and not any(map(_has_criterion, tuning.methods)):
+        able = ", ".join(filter(_has_criterion, names()))
+        raise ConfigError(
+            f"{where}'criterion' must be 'dp' unless one of {able} is tuned "
+            f"(got {tuning.criterion!r} for {', '.join(tuning.methods)})"
+        )

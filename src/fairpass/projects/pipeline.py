@@ -56,11 +56,11 @@ class Done:
         return "evaluate" in (*self.made, *self.skipped)
 
     def comparison(self) -> Comparison:
-        """Return how the chosen, the plain and the constant classifier do on the test nodes."""
+        """Return how the chosen, the plain and the constant classifiers do on the test nodes."""
         return Comparison.load(self.workspace.path("evaluation.json"))
 
     def cost(self) -> str:
-        """Return in a sentence what the chosen model gains in fairness over the plain one, and what it pays."""
+        """Return in sentences what the chosen model gains in fairness over the plain ones, and what it pays."""
         return cost(self.workspace)
 
 

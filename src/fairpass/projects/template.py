@@ -48,10 +48,13 @@ budget = "5m"
 # Each setting is trained for so many epochs, and so many times. More is slower, and less left to chance.
 epochs = 100
 seeds = 1
+# What gmmd makes equal between groups: "dp", what is predicted for everybody; "eo", what is predicted for those whose
+# label is the positive one; "odds", what is predicted for those of each label. Also: fairpass run --criterion eo
+criterion = "dp"
 
 [training]
-# The chosen setting, and a plain method to compare it with, are trained so many times: means and deviations
-# are over these.
+# The chosen setting, and plain methods to compare it with, are trained so many times: means and deviations
+# are over these. Logistic regression is always among them.
 seeds = 3
 reference = "gcn"
 

@@ -57,12 +57,12 @@ class Workspace:
         files: dict[str, list[str]] = self.read("models.json")["models"]
         return {name: [load_model(self.directory / file) for file in each] for name, each in files.items()}
 
-    def reference(self, seed: int) -> NodeClassifier:
-        """Return the plain classifier that the chosen one is compared with.
+    def plain(self, name: str, seed: int) -> NodeClassifier:
+        """Return a plain classifier that the chosen one is compared with.
 
         It is the last epoch that counts: to choose one by how fair it is would make it a little fair, too.
         """
-        found = method(self.config.training.reference)
+        found = method(name)
         training = found.default_training().but(seed=seed, select="last")
         return found(training=training if training.epochs == 1 else training.but(epochs=self.config.tuning.epochs))
 

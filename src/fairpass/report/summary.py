@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from fairpass.methods import Logistic
 from fairpass.methods.runs import Run
 from fairpass.methods.summary import Row, summarise
 from fairpass.methods.tradeoff import tradeoff
@@ -77,7 +78,7 @@ def plain_method(evidence: Evidence) -> str | None:
 
 
 def sentences(evidence: Evidence) -> list[str]:
-    """Return what the report comes to: how the chosen method does, and how it differs from a plain one."""
+    """Return what the report comes to: how the chosen method does, and how it differs from plain ones."""
     rows = {overview.name: overview for overview in overviews(evidence)}
     chosen = rows[evidence.chosen]
     values = {metric: percent(_fraction(chosen.mean(metric))) for metric in METRICS}
@@ -88,8 +89,12 @@ def sentences(evidence: Evidence) -> list[str]:
         f"{'' if seeds == 1 else f' (means of {seeds} seeds)'}."
     ]
     plain = plain_method(evidence)
-    if plain is not None and all(_is_whole(rows[name]) for name in (plain, chosen.name)):
-        made.append(tradeoff(rows[plain].row, chosen.row))
+    # A regression without a graph is often hard to beat: whether the method does is said as well.
+    logistic = [method["name"] for method in evidence.methods if method["method"] == Logistic.name]
+    rivals = dict.fromkeys([*([] if plain is None else [plain]), *logistic])
+    for name in rivals:
+        if name != chosen.name and _is_whole(rows[name]) and _is_whole(chosen):
+            made.append(tradeoff(rows[name].row, chosen.row))
     return made
 
 

@@ -62,8 +62,8 @@ RECOMMENDED: Mapping[str, Space] = {
 }
 """What we recommend: intervals around what is known to work, for `tpe`, `motpe`, `nsga2` and `random`."""
 
-# Section "Setup and Hyper-parameter settings" of Zhu et al. 2023. `sample` is German's; a search on Bail or Credit fixes
-# it at 200 or 6000.
+# Section "Setup and Hyper-parameter settings" of Zhu et al. 2023. `sample` is German's: fix it at 200 for Bail and at
+# 6000 for Credit.
 _PAPER: Space = {
     "lambda_s": Choice(0.0, 0.1, 0.5, 1.0, 2.0),
     "lambda_f": Choice(0.0, 0.1, 0.5, 1.0, 5.0, 10.0),

@@ -63,6 +63,7 @@ def main() -> list[Cell]:
         cells += [Cell(d, "constant", constant(), ONE), Cell(d, "GCN", plain(d))]
         cells += [Cell(d, label, baseline(name, d)) for name, label in BASELINES.items()]
         cells += [Cell(d, f"{LABELS[name]} (paper's)", paper(name, d)) for name in METHODS]
+        cells.append(Cell(d, "smoothing (paper's)", paper("gmmd", d, lambda_f=(0.0,))))
         cells += [Cell(d, LABELS[name], recommended(name, d)) for name in METHODS]
     return cells
 

@@ -56,8 +56,10 @@ class Features:
 
     def moments(self, strengths: Tensor) -> Tensor:
         """Return `sum_j phi_j w_j`, `(B, q m_d, m_left)`, for strengths `(B, q, n)`."""
+        if self.left is None:
+            return torch.bmm(strengths, self.right.mT).flatten(1).unsqueeze(-1)
         weighted = (strengths[:, :, None] * self.right[:, None]).flatten(1, 2)
-        return weighted.sum(-1, keepdim=True) if self.left is None else torch.bmm(weighted, self.left.mT)
+        return torch.bmm(weighted, self.left.mT)
 
     def evaluate(self, moments: Tensor) -> Tensor:
         """Return `phi_i . T`, `(B, q, n)`, for moments `(B, q, m_d, m_left)`."""

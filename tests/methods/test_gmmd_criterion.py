@@ -21,7 +21,6 @@ from fairpass.training import DivergedError, EpochRecord, Task, Training
 
 TRAINING = Training(epochs=3)
 by_label = pytest.mark.parametrize("criterion", ["eo", "odds"])
-METRICS = ("DP", "EO")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def program_of(model: GMMD) -> FairMessagePassing:
 
 def differences(criterion: Criterion, fair_steps: int) -> dict[str, float]:
     """Return mean DP and EO in percent over validation and test nodes of graphs whose groups' base rates differ."""
-    totals = dict.fromkeys(METRICS, 0.0)
+    totals = {"DP": 0.0, "EO": 0.0}
     training = Training(epochs=12, learning_rate=0.3, select="last", track_discrepancy=False)
     for seed in (0, 1, 2):
         graph = synthetic(
@@ -53,10 +52,11 @@ def differences(criterion: Criterion, fair_steps: int) -> dict[str, float]:
         )
         model = GMMD(encoder="linear", lambda_s=0.0, criterion=criterion, fair_steps=fair_steps, training=training)
         model.fit(graph)
-        for split in ("val", "test"):
-            found = model.evaluate(graph, split).percent()
-            for name in METRICS:
-                totals[name] += found[name] / 6
+        positive = model.predict(graph).double()
+        for mask in (graph.val_mask, graph.test_mask):
+            for name, counted in (("DP", mask), ("EO", mask & (graph.y == 1))):
+                rates = [positive[counted & (graph.sens == group)].mean() for group in (0, 1)]
+                totals[name] += 100 * abs(float(rates[0] - rates[1])) / 6
     return totals
 
 

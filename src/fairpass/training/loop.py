@@ -64,11 +64,17 @@ class Progress:
 
     def note_best(self) -> bool:
         """Return whether validation prefers the last epoch to all before, and remember it if so."""
-        best = self.history.smoothed(self.best_epoch, self.window) if self.best_epoch >= 0 else -float("inf")
-        if not self.history.smoothed(self.next_epoch - 1, self.window) > best:
+        last = self.next_epoch - 1
+        if isnan(self.history.smoothed(last, self.window)):
             return False
-        self.best_epoch = self.history[-1].epoch
+        if self.best_epoch >= 0 and self._rank(last) <= self._rank(self.best_epoch):
+            return False
+        self.best_epoch = last
         return True
+
+    def _rank(self, epoch: int) -> tuple[bool, float]:
+        """Return what epochs are compared by: a mean over fewer epochs than the window has may be a momentary peak."""
+        return epoch + 1 >= self.window, self.history.smoothed(epoch, self.window)
 
     def is_over(self, training: Training) -> bool:
         """Return whether there is nothing more to do: epochs done, patience lost, or no way back from nan."""

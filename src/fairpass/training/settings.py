@@ -35,7 +35,7 @@ class Training:
         select: `"validation"` keeps the epoch with the largest `AUC + F1 + ACC - DP - EO` on validation (the
             first of equals), `"last"` the last.
         window: epochs over which that sum is averaged before epochs are compared, so that a momentary dip of the
-            differences is not selected.
+            differences is not selected. Epochs with fewer before them are selected only if there are no others.
         track_discrepancy: also record MMD^2, inter-group similarity and the theorem's bound at every epoch.
         deterministic: use only deterministic algorithms (on CUDA, PyTorch then also wants the environment
             variable `CUBLAS_WORKSPACE_CONFIG`).

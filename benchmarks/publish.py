@@ -1,15 +1,16 @@
-"""Put the stored results into `docs/performance.md`: `python -m benchmarks.publish`."""
+"""Put the stored results into the documentation: `python -m benchmarks.publish`."""
 
 import json
 import re
 from pathlib import Path
 
 from benchmarks.result import Cell, cell_text
+from benchmarks.rivals import GRAPHS
 from fairpass.files import write_text
 
 ROOT = Path(__file__).parent
-PAGE = ROOT.parent / "docs" / "performance.md"
-# Marker on the page -> benchmark and position of its table.
+PAGES = tuple(ROOT.parent / "docs" / name for name in ("performance.md", "rivals.md"))
+# Marker on a page -> benchmark and position of its table.
 TABLES = {
     "kernel": ("kernels", 0),
     "kernel-growth": ("kernels", 1),
@@ -19,6 +20,10 @@ TABLES = {
     "population": ("population", 0),
     "steps-german": ("quality", 0),
     "steps-bail": ("quality", 1),
+    "momentum": ("choices", 0),
+    "calibration": ("choices", 1),
+    "window": ("choices", 2),
+    **{f"rivals-{graph}": ("rivals", position) for position, graph in enumerate(GRAPHS)},
 }
 
 
@@ -36,17 +41,18 @@ def fill(page: str, marker: str, content: str) -> str:
 
 
 def main() -> None:
-    page = PAGE.read_text()
-    for marker, (name, position) in TABLES.items():
-        stored = ROOT / "results" / f"{name}.json"
-        if not stored.exists():
-            continue
-        result = json.loads(stored.read_text())
-        if position < len(result["tables"]):
-            table = result["tables"][position]
-            caption = f"{table['title']}. `python -m benchmarks {name}`"
-            page = fill(page, marker, f"{markdown(table['rows'])}\n\n*{caption}*")
-    write_text(PAGE, page)
+    for path in PAGES:
+        page = path.read_text()
+        for marker, (name, position) in TABLES.items():
+            stored = ROOT / "results" / f"{name}.json"
+            if not stored.exists() or f"<!-- bench:{marker} -->" not in page:
+                continue
+            result = json.loads(stored.read_text())
+            if position < len(result["tables"]):
+                table = result["tables"][position]
+                caption = f"{table['title']}. `python -m benchmarks {name}`"
+                page = fill(page, marker, f"{markdown(table['rows'])}\n\n*{caption}*")
+        write_text(path, page)
 
 
 if __name__ == "__main__":

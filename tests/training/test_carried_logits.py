@@ -77,7 +77,7 @@ def test_carrying_changes_no_bit_of_a_fit(
         (GMMD(), True),
         (GMMD(dropout=0.5), False),
         (GMMD(sample=10), False),
-        (GMMD(encoder=lambda a, b: nn.Linear(a, b)), False),
+        (GMMD(encoder=nn.Linear), False),
         (GCN(), False),
         (GCN(dropout=0.0), True),
     ],
@@ -141,8 +141,9 @@ def test_finish_is_called_once_with_the_selected_parameters(task: Task, select: 
 
 def test_finish_in_a_population_is_that_of_each_member_alone(task: Task) -> None:
     settings = [
-        Training(epochs=epochs, learning_rate=rate, seed=seed, select=select)
-        for seed, (epochs, rate, select) in enumerate([(6, 0.5, "validation"), (3, 0.1, "last"), (6, 0.01, "last")])
+        Training(epochs=6, learning_rate=0.5, seed=0),
+        Training(epochs=3, learning_rate=0.1, seed=1, select="last"),
+        Training(epochs=6, learning_rate=0.01, seed=2, select="last"),
     ]
     alone = []
     for training in settings:
@@ -156,12 +157,12 @@ def test_finish_in_a_population_is_that_of_each_member_alone(task: Task) -> None
             population.append(Member(Stackable(), training, torch.Generator()))
     train_population(population, task)
     for member, expected in zip(population, alone, strict=True):
-        program = member.program
-        assert isinstance(program, Counting)
-        assert program.modes == [False]
-        assert program.noted is not None
-        assert torch.equal(program.noted, program.linear.weight)
-        torch.testing.assert_close(program.noted, expected.noted)
+        trained = member.program
+        assert isinstance(trained, Counting)
+        assert trained.modes == [False]
+        assert trained.noted is not None
+        assert torch.equal(trained.noted, trained.linear.weight)
+        torch.testing.assert_close(trained.noted, expected.noted)
 
 
 class Stackable(Counting):

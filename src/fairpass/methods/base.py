@@ -376,10 +376,11 @@ class NodeClassifier(ABC):
             raise DataError(f"'data.{what}' must be those of the fitted graph (got {different})")
 
     def __repr__(self) -> str:
-        usual = _defaults(type(self))
+        declared = usual = _defaults(type(self))
         if inspect.Parameter.empty not in usual.values():
             usual = type(self)().get_params(deep=False)  # with what it makes of an argument that is not given
-        changed = [f"{name}={value!r}" for name, value in self.get_params(deep=False).items() if value != usual[name]]
+        params = self.get_params(deep=False).items()
+        changed = [f"{name}={value!r}" for name, value in params if value not in (declared[name], usual[name])]
         return f"{type(self).__name__}({', '.join(changed)})"
 
 

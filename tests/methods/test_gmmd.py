@@ -45,6 +45,17 @@ def test_wrong_parameters_are_errors_before_fit(parameters: dict[str, Any], mess
             kind(**parameters)
 
 
+def test_of_weight_and_lambda_f_the_new_one_replaces_the_other() -> None:
+    model = GMMD()
+    assert (model.weight, model.lambda_f) == (100.0, None)
+    assert (model.set_params(lambda_f=2.0).weight, model.lambda_f) == (None, 2.0)
+    assert (model.set_params(K=3).weight, model.lambda_f) == (None, 2.0)
+    assert (model.set_params(weight=5.0).weight, model.lambda_f) == (5.0, None)
+    with pytest.raises(ValueError, match=r"'weight' and 'lambda_f' must not be given together \(got 1.0 and 2.0\)"):
+        model.set_params(weight=1.0, lambda_f=2.0)
+    assert (model.weight, model.lambda_f) == (5.0, None)
+
+
 def test_construction_draws_no_random_numbers() -> None:
     state = torch.get_rng_state()
     GMMD(backbone="gat")

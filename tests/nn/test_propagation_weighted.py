@@ -29,9 +29,8 @@ def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, groups:
     fairness = F.new_zeros(())
     for block in groups.membership.chunk(groups.blocks, -1):
         means = block.mT @ kernel @ block
-        count = len(means)
-        within = 0 if layer.simplified else count * means.diagonal().sum() - means.sum()
-        fairness = fairness + (means.diagonal().sum() - means.sum() if layer.simplified else within)
+        times = 1 if layer.simplified else len(means)
+        fairness = fairness + times * means.diagonal().sum() - means.sum()
     assert layer.lambda_f is not None
     return layer._smoothness(F, graph @ F, x_in) + layer.lambda_f * fairness
 
@@ -48,6 +47,7 @@ def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, groups:
     lambda_f=magnitudes,
     alpha=st.floats(-2, 2).map(lambda exponent: 10.0**exponent),
     fair_steps=st.integers(1, 5),
+    momentum=st.booleans(),
 )
 def test_no_layer_raises_the_objective(
     variant: type[GMMDPropagation],
@@ -60,6 +60,7 @@ def test_no_layer_raises_the_objective(
     lambda_f: float,
     alpha: float,
     fair_steps: int,
+    momentum: bool,
 ) -> None:
     random, n = torch.Generator().manual_seed(seed), 14
     graph, sens = random_graph(random, n, groups)
@@ -67,7 +68,14 @@ def test_no_layer_raises_the_objective(
     compared = Groups.of(sens, torch.float64).among(probabilities.round() if known else probabilities)
     x_in = torch.randn(n, columns, generator=random, dtype=torch.float64)
     F = torch.randn(n, columns, generator=random, dtype=torch.float64)
-    layer = variant(lambda_s=lambda_s, lambda_f=lambda_f, alpha=alpha, bandwidth="fixed", fair_steps=fair_steps)
+    layer = variant(
+        lambda_s=lambda_s,
+        lambda_f=lambda_f,
+        alpha=alpha,
+        bandwidth="fixed",
+        fair_steps=fair_steps,
+        momentum=momentum,
+    )
     discrepancy = Discrepancy(compared, simplified=layer.simplified)
     for _ in range(2):
         moved = layer._layer(F, None, x_in, graph, discrepancy, None)[0]

@@ -1,7 +1,7 @@
 """GMMD and GMMD-S: an encoder, then message passing that keeps the groups' representations alike."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import torch
 from torch import nn
@@ -174,6 +174,13 @@ class GMMD(NodeClassifier):
         if best is None:
             return [type(self)(**{**self.get_params(deep=False), **changes}) for changes in AUTO]
         return [type(self)(**{**best.get_params(deep=False), "scale": "minmax"})] if self.scale == "given" else ()
+
+    def set_params(self, **params: Any) -> Self:
+        """Change hyper-parameters by name; of `weight` and `lambda_f` the new one replaces the other."""
+        for name, other in (("weight", "lambda_f"), ("lambda_f", "weight")):
+            if params.get(name) is not None:
+                params.setdefault(other, None)
+        return super().set_params(**params)
 
     @classmethod
     def _read(cls, stored: Mapping[str, Any], code: Mapping[str, Any]) -> dict[str, Any]:

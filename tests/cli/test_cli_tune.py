@@ -29,7 +29,7 @@ def test_best_and_front_are_shown_and_kept(run: Run, tmp_path: Path) -> None:
     assert len(tuned.points) == 4
     lines = [line.strip() for line in result.stdout.splitlines()]
     assert lines[1] == "gmmd on German Credit: the best of 4 configurations"
-    shown = {line.split()[0]: line.split()[1] for line in lines[2:9]}
+    shown = {line.split()[0]: line.split()[1] for line in lines[2 : 2 + len(tuned.varied)]}
     assert list(shown) == list(tuned.varied)
     assert float(shown["weight"]) == pytest.approx(tuned.values(tuned.best)["weight"])
     assert "Front on validation, from the most useful to the fairest" in lines

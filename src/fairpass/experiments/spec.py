@@ -67,7 +67,7 @@ class Spec:
         What was added since version 0.1 is in it only if it changes something.
         """
         classifier = self.configuration.classifier(self.seed)
-        values = {
+        values: dict[str, Any] = {
             "dataset": self.dataset,
             "scale": self.configuration.scale,
             "method": self.configuration.method,

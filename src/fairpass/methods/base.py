@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods.best import Candidate, fit_candidates
+from fairpass.methods.parameters import Parameters, stored_parameters
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
@@ -42,7 +43,7 @@ _KIND = "fairpass model"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
-class NodeClassifier(ABC):
+class NodeClassifier(Parameters, ABC):
     """A classifier of the nodes of a graph.
 
     A subclass names its hyper-parameters as keyword arguments of `__init__`, stores each under its own name
@@ -260,8 +261,8 @@ class NodeClassifier(ABC):
     def _become_best(self, tried: Sequence[Candidate], header: dict[str, Any]) -> Self:
         """Become the best of some candidates, and remember how the others did."""
         best = tried[0].classifier
-        found = [{**_stored(each.classifier.hyperparameters), "score": each.score} for each in tried]
-        mine = {"chosen": _stored(best.hyperparameters), "candidates": found}
+        found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
+        mine = {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
         self._assume(best.program_, best.history_, {**best._header, **header, **mine})
         return self
 
@@ -269,7 +270,7 @@ class NodeClassifier(ABC):
         """Return what is known of a fit before it begins: it goes into files, and tells fits apart."""
         return {
             "method": self.name,
-            "parameters": _stored(self.hyperparameters),
+            "parameters": stored_parameters(self.hyperparameters),
             "training": self.training.to_dict(),
             "sizes": task.sizes(),
             "fingerprint": fingerprint(data),
@@ -311,41 +312,6 @@ class NodeClassifier(ABC):
         self.selected_: EpochRecord = replace(history[self.epoch_], **header.get("validation", {}))
         self.provenance_: dict[str, Any] | None = header["provenance"]
 
-    @property
-    def hyperparameters(self) -> dict[str, Any]:
-        """Return the hyper-parameters by name: all arguments but `training`."""
-        return {name: getattr(self, name) for name in _defaults(type(self)) if name != "training"}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the hyper-parameters and `training` by name, as scikit-learn does.
-
-        Args:
-            deep: whether to return each setting of `training` too, as `training__epochs` and so on.
-        """
-        params = {**self.hyperparameters, "training": self.training}
-        nested = {f"training__{name}": value for name, value in self.training.to_dict().items()}
-        return {**params, **nested} if deep else params
-
-    def set_params(self, **params: Any) -> Self:
-        """Change hyper-parameters or, as `training__epochs`, settings of `training` by name.
-
-        A wrong name or value is an error that changes nothing. What was fitted before stays as it is until the
-        next `fit`.
-        """
-        known = self.get_params()
-        for name in params:
-            if name not in known:
-                raise ValueError(f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})")
-        settings = {name: params.pop(name) for name in list(params) if name.startswith("training__")}
-        if settings:
-            training = params.get("training", self.training)
-            params["training"] = training.but(**{name.partition("__")[2]: settings[name] for name in settings})
-        # A wrong value is an error of `__init__`, as it would have been there.
-        changed = type(self)(**{**self.get_params(deep=False), **params})
-        for name in params:
-            setattr(self, name, getattr(changed, name))
-        return self
-
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn's tools ask of an estimator: that it is a classifier, and needs labels."""
         from sklearn.utils import ClassifierTags, Tags, TargetTags
@@ -374,30 +340,6 @@ class NodeClassifier(ABC):
         if names and fitted and names != fitted:
             different = ", ".join(f"{a!r} for {b!r}" for a, b in zip(names, fitted, strict=False) if a != b)
             raise DataError(f"'data.{what}' must be those of the fitted graph (got {different})")
-
-    def __repr__(self) -> str:
-        declared = usual = _defaults(type(self))
-        if inspect.Parameter.empty not in usual.values():
-            usual = type(self)().get_params(deep=False)  # with what it makes of an argument that is not given
-        params = self.get_params(deep=False).items()
-        changed = [f"{name}={value!r}" for name, value in params if value not in (declared[name], usual[name])]
-        return f"{type(self).__name__}({', '.join(changed)})"
-
-
-def _defaults(method: type[NodeClassifier]) -> dict[str, Any]:
-    parameters = inspect.signature(method.__init__).parameters
-    return {name: parameter.default for name, parameter in parameters.items() if name != "self"}
-
-
-def _stored(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return hyper-parameters as a file holds them: a function by its name."""
-    return {name: {"function": _name(value)} if callable(value) else value for name, value in parameters.items()}
-
-
-def _name(function: Callable[..., Any]) -> str:
-    """Return where a function is defined; `functools.partial` and other objects that can be called have no name."""
-    named = function if hasattr(function, "__qualname__") else getattr(function, "func", type(function))
-    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _identity(header: dict[str, Any]) -> str:

@@ -1,27 +1,39 @@
-"""`fairpass demo`: what fairness is to be had, and what it costs, in half a minute."""
+"""`fairpass demo`: how differently men and women are treated, how to change it, and what it costs, in a minute."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from fairpass.cli.compare import fitted, run_trials
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, section, working
+from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, working
 from fairpass.cli.report import keep
-from fairpass.cli.results import show_comparison, title_of
+from fairpass.cli.results import show_rows, title_of
+
+if TYPE_CHECKING:
+    from fairpass.methods import NodeClassifier
+    from fairpass.methods.runs import Run
 
 EXAMPLES = examples(
     {
         "What is it about?": "fairpass demo",
-        "The same with all methods, more seeds and longer training": "fairpass compare german",
+        "The same with all methods and more seeds": "fairpass compare adult --threshold accuracy",
     }
 )
 
+_GRAPH = "adult"
+# Each seed has its own split: on this graph the split moves the differences between groups more than the seed.
 _SEEDS = range(3)
-_EPOCHS = 100
-# The same for both methods. It is much for GMMD-S, whose default is 1: this graph bears it, others do not.
-_WEIGHT = 100.0
+_EPOCHS = 300
+_PATIENCE = 50
+# Chosen on validation nodes, as was the encoder: the edges of this graph add nothing to the features, and equal
+# opportunity needs more steps than demographic parity, which the default closes.
+_FAIR_STEPS_EO = 12
+# The most accurate of the methods without fairness on validation nodes: what fairness costs is counted from here.
+_PLAIN, _DP, _EO = "logistic", "gmmd (dp)", "gmmd (eo)"
+_CONSTANT = "constant"
 
 
 def demo(
@@ -30,48 +42,81 @@ def demo(
     ] = Path("fairpass-demo"),
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare four classifiers on the German credit graph: who is granted credit, men and women alike?
+    """Predict who earns more than 50,000 dollars a year, and treat men and women alike.
 
-    The constant classifier, a graph convolutional network, and the two
-    fairness-aware message passing methods, GMMD and GMMD-S, over three seeds.
-    At the end there is a report to open in a browser.
+    Compares a constant, logistic regression, a graph convolutional network and
+    GMMD on 12,000 people of a census, split at random three times. GMMD is there
+    twice: once for demographic parity, once for equal opportunity. At the end
+    there is a report to open in a browser.
     """
     with working("Starting"):
         from fairpass import datasets
-        from fairpass.methods import GCN, GMMD, GMMDS, Constant, NodeClassifier
         from fairpass.methods.comparison import Comparison
         from fairpass.methods.runs import trials
-        from fairpass.methods.tradeoff import tradeoff
+        from fairpass.methods.summary import summarise
 
         out.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
-        data = datasets.load("german")
-    # The last epoch of each: choosing one on so few validation nodes is a matter of luck, and prefers
-    # classifiers that are still near constant.
-    training = {"epochs": _EPOCHS, "select": "last", "track_discrepancy": False}
-    classifiers: dict[str, NodeClassifier] = {
-        "constant": Constant(),
-        "gcn": GCN(training=GCN.default_training().but(**training)),
-        "gmmd": GMMD(weight=_WEIGHT, training=GMMD.default_training().but(**training)),
-        "gmmd-s": GMMDS(weight=_WEIGHT, training=GMMDS.default_training().but(**training)),
-    }
-    planned = trials(classifiers, _SEEDS)
-    comparison = run_trials(Comparison.of(classifiers, data), planned, data)
-    sentence = tradeoff(*(comparison.row(name) for name in ("gcn", "gmmd", "gmmd-s")))
+        splits = [datasets.load(_GRAPH, split_seed=seed) for seed in _SEEDS]
+    classifiers = _classifiers()
+    planned = [trials(classifiers, [seed]) for seed in _SEEDS]
+    comparisons = [
+        run_trials(Comparison.of(classifiers, data), todo, data) for data, todo in zip(splits, planned, strict=True)
+    ]
+    runs = [run for comparison in comparisons for run in comparison.runs]
+    methods = summarise(runs, references=[_CONSTANT])
+    sentences = _sentences(runs)
     page = keep(
-        data,
-        fitted(planned, comparison),
+        splits[0],
+        fitted(planned[0], comparisons[0]),
         out,
-        title="Who is granted credit? An audit of four classifiers",
-        question="Are men and women of the German credit data granted credit alike?",
-        chosen="gmmd",
-        choice="GMMD, fairness-aware message passing, is the method that this demonstration is about.",
+        title="Who earns more than 50K? An audit of five classifiers",
+        question="Is a high income predicted for men and women alike?",
+        chosen=_DP,
+        choice="GMMD for demographic parity is what this demonstration is about.",
     )
     if as_json:
-        print_json({**comparison.to_dict(), "tradeoff": sentence, "report": str(page)})
+        document = {
+            "rows": [row.to_dict() for row in methods],
+            "in_words": sentences,
+            "comparisons": [comparison.to_dict() for comparison in comparisons],
+            "report": str(page),
+        }
+        print_json(document)
         return
-    show_comparison(
-        f"{title_of(data)}, published split, last of {_EPOCHS} epochs, fairness weight {_WEIGHT:g}", comparison
-    )
-    section("In one sentence", Text(sentence))
+    title = f"{title_of(splits[0])}, test nodes, epoch and threshold chosen on validation"
+    show_rows(title, methods, over="splits")
+    section("In words", rows(("-", Text(sentence)) for sentence in sentences))
     print_line("")
-    print_line(f"The report is {page}: open it in a browser.")
+    print_line(f"The report on the first split is {page}: open it in a browser.")
+
+
+def _classifiers() -> "dict[str, NodeClassifier]":
+    """Return the methods by the name of their row; the networks are trained and selected in the same way."""
+    from fairpass.methods import GCN, GMMD, Constant, Logistic
+
+    training = GMMD.default_training().but(
+        epochs=_EPOCHS, patience=_PATIENCE, threshold="accuracy", track_discrepancy=False
+    )
+    return {
+        _CONSTANT: Constant(),
+        _PLAIN: Logistic(training=Logistic.default_training().but(threshold="accuracy")),
+        "gcn": GCN(training=training),
+        _DP: GMMD(encoder="linear", lambda_s=0.0, criterion="dp", training=training),
+        _EO: GMMD(encoder="linear", lambda_s=0.0, criterion="eo", fair_steps=_FAIR_STEPS_EO, training=training),
+    }
+
+
+def _sentences(runs: "Sequence[Run]") -> list[str]:
+    from fairpass.methods.rates_in_words import Rate, Wording, rates_in_words
+
+    wording = Wording(
+        label="an income over 50K",
+        groups={"male": "men", "female": "women"},
+        methods={_PLAIN: "Logistic regression", _DP: "GMMD (dp)", _EO: "GMMD (eo)"},
+    )
+    goals: dict[str, Rate] = {_DP: "selection_rate", _EO: "true_positive_rate"}
+    plain = [run for run in runs if run.method == _PLAIN]
+    return [
+        rates_in_words(plain, [run for run in runs if run.method == name], wording, rate)
+        for name, rate in goals.items()
+    ]

@@ -1,7 +1,7 @@
 """Evaluations and comparisons as tables, with what to beware of in plain words."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -106,19 +106,30 @@ def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
 
 def show_comparison(title: str, comparison: "Comparison") -> None:
     """Print a comparison: a row for each method, and what to know of it below."""
-    runs = max(len(row.seeds) for row in comparison.rows)
-    numbers = f"mean ± standard deviation over {runs} seeds" if runs > 1 else "one seed"
-    section(title, _table(comparison), Text(f"{numbers}, in percent; rank: mean of the five", style="dim"))
-    if notes := [(row.method, Text("; ".join(row.flags))) for row in comparison.rows if row.flags]:
+    show_rows(title, comparison.rows)
+
+
+def show_rows(title: str, methods: "Sequence[Row]", over: str = "seeds") -> None:
+    """Print a row for each method, and what to know of it below.
+
+    Args:
+        title: what is shown.
+        methods: one row for each.
+        over: what the runs of a method differ in.
+    """
+    runs = max(len(row.seeds) for row in methods)
+    numbers = f"mean ± standard deviation over {runs} {over}" if runs > 1 else "one seed"
+    section(title, _table(methods), Text(f"{numbers}, in percent; rank: mean of the five", style="dim"))
+    if notes := [(row.method, Text("; ".join(row.flags))) for row in methods if row.flags]:
         section("What to know", rows(notes))
 
 
-def _table(comparison: "Comparison") -> Table:
+def _table(methods: "Sequence[Row]") -> Table:
     numbers = (*_COLUMNS.values(), "rank")
     made = table("method", *numbers, numbers=numbers)
     made.padding = (0, 1, 0, 0)  # so that 80 columns are enough
-    ranks = [row.rank for row in comparison.rows if row.rank is not None]
-    for row in comparison.rows:
+    ranks = [row.rank for row in methods if row.rank is not None]
+    for row in methods:
         best = row.rank is not None and row.rank == min(ranks)
         made.add_row(Text(row.method), *_cells(row), style="bold" if best else None)
     return made

@@ -88,7 +88,7 @@ for point in pareto_front(tuned.points):
 
 # %% [markdown]
 # One number chooses among them: `fairness=0` is the most useful point, 1 the fairest. Or state what is allowed. What
-# was best on 250 validation nodes is seldom as good on the test nodes; more seeds a trial make the choice steadier.
+# was best on 250 validation nodes is rarely as good on the test nodes; more seeds a trial make the choice steadier.
 
 # %%
 half = choose(tuned.points, fairness=0.5)

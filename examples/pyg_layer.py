@@ -3,7 +3,7 @@
     python examples/pyg_layer.py
 
 The model is an ordinary `torch.nn.Module` and so is its training loop. `GMMDPropagation` is used like any layer of
-PyG; besides features and edges it takes the groups. Nothing else changes.
+PyG; in addition to features and edges it takes the groups. Nothing else changes.
 """
 
 import os

@@ -33,7 +33,7 @@ def run(quick: bool) -> Result:
 def _momentum(quick: bool) -> Table:
     name = "bail" if is_available("bail") and not quick else "adult"
     data, rows = load(name), []
-    for steps, momentum in ((0, False), (6, False), (6, True), (12, False), (12, True)):
+    for steps, momentum in ((0, False), (4, False), (4, True), (12, False), (12, True)):
         model = _gmmd("linear", fair_steps=steps, momentum=momentum, epochs=20 if quick else 200, learning_rate=0.1)
         model.fit(data)
         row: dict[str, Cell] = {"data": name, "fair steps": steps, "momentum": "yes" if momentum else "no"}

@@ -57,10 +57,10 @@ def _cells(graph: str, quick: bool) -> list[Cell]:
     rows = {name: _candidates(name) for name in methods}
     rows |= {
         "gmmd, auto": [_gmmd(encoder="auto")],
-        "gmmd, tuned": [_gmmd(encoder="auto"), *(_gmmd(encoder=e, fair_steps=12) for e in ("linear", "mlp", "gcn"))],
+        "gmmd, tuned": [_gmmd(encoder="auto"), *(_gmmd(encoder=e, fair_steps=8) for e in ("linear", "mlp", "gcn"))],
     }
     if graph in CENSUS:
-        rows["gmmd, eo"] = [_gmmd(encoder=e, fair_steps=12, criterion="eo") for e in ("linear", "mlp")]
+        rows["gmmd, eo"] = [_gmmd(encoder=e, fair_steps=8, criterion="eo") for e in ("linear", "mlp")]
         rows["gmmd, plain"] = [_gmmd(encoder=e, fair_steps=0) for e in ("linear", "mlp")]
     seeds = tuple(range(2 if quick else 5))
     return [Cell(graph, label, tuple(c), seeds, resplit=graph not in PUBLISHED) for label, c in rows.items()]

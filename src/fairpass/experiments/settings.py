@@ -23,7 +23,7 @@ SCALES = {"german": ("none", "minmax"), "credit": ("minmax",), "bail": ("minmax"
 _COMMON = {"threshold": "selection"}
 
 # The settings of version 0.1, with which these experiments were made.
-_GMMD_0_1: Mapping[str, Any] = {"columns": "all", "momentum": False, "fair_steps": 4}
+_GMMD_0_1: Mapping[str, Any] = {"columns": "all", "momentum": False, "fair_steps": 4, "alpha": 0.3}
 _TRAINING_0_1: Mapping[str, Any] = {
     "epochs": 200,
     "patience": None,

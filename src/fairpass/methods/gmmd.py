@@ -55,7 +55,7 @@ class GMMD(NodeClassifier):
         step: `"stable"` or `"paper"`.
         bandwidth: `"adaptive"` or `"fixed"`.
         fair_steps: kernel steps in each stable layer: the dial between accuracy and fairness.
-        momentum: whether these have Nesterov's momentum, with which half as many go as far.
+        momentum: whether these are longer and have momentum, with which a few go as far as many.
         sample: nodes drawn from each group at each epoch; None: all nodes.
         columns: `"centred"` logits, or `"all"` of them as the paper has it.
         scale: what the model does to the features first: `"given"`, nothing; `"standard"`; or `"minmax"`.
@@ -95,7 +95,7 @@ class GMMD(NodeClassifier):
         backbone: Backbone = "gcn",
         step: Step = "stable",
         bandwidth: Bandwidth = "adaptive",
-        fair_steps: int = 6,
+        fair_steps: int = 4,
         momentum: bool = True,
         sample: int | None = None,
         columns: Columns = "centred",

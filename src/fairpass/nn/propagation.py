@@ -65,7 +65,7 @@ class GMMDPropagation(nn.Module):
             `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean of the nodes
             that take part.
         fair_steps: `J`, kernel steps in each stable layer.
-        momentum: whether these have Nesterov's momentum, with which half as many go as far.
+        momentum: whether these are longer and have momentum, with which a few go as far as many.
         sample: `N_s`, nodes drawn from each group at each call as the paper does; all nodes by default. Each keeps
             the weight `1/N_a` of its whole group, as in the paper's Eq. (sampled).
         sample_seed: of the draw in evaluation mode, so that a prediction can be repeated.
@@ -101,7 +101,7 @@ class GMMDPropagation(nn.Module):
         backbone: Backbone = "gcn",
         step: Step = "stable",
         bandwidth: Bandwidth = "adaptive",
-        fair_steps: int = 6,
+        fair_steps: int = 4,
         momentum: bool = True,
         sample: int | None = None,
         sample_seed: int = 0,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairpass.experiments import Cell, Configuration, Spec
-from fairpass.experiments.records import Record, Records
+from fairpass.experiments.records import Records
 from fairpass.experiments.spec import ADDED_SINCE_0_1
 from fairpass.methods import method
 
@@ -41,32 +41,36 @@ def test_any_change_has_a_key_of_its_own(other: Spec) -> None:
 
 def test_keys_of_stored_records_are_reproduced() -> None:
     records = list(Records(RESULTS))
-    # Version 0.1 wrote a weight beside GMMD's `lambda_f`, where it played no part; both at once are refused now, and
-    # these runs are made again.
-    kept = [record for record in records if record["parameters"].get("weight") is None or not _has_lambda_f(record)]
-    assert len(kept) > 1400
-    for record in kept:
-        training = {name: value for name, value in record["training"].items() if name != "seed"}
-        # A parameter that did not exist yet has the value that means "as before", whatever the default is now.
+    assert len(records) > 1300
+    for record in records:
+        stored = {name: value for name, value in record["training"].items() if name != "seed"}
+        # A setting that did not exist yet has the value that means "as before", whatever the default is now.
+        training = {**ADDED_SINCE_0_1, **stored}
         parameters = {**method(record["method"]).before, **record["parameters"]}
         configuration = Configuration(record["method"], parameters, training, record["scale"])
         made = Spec(record["dataset"], configuration, record["seed"], tuple(record["measures"]))
         assert made.key == record["key"]
 
 
-def _has_lambda_f(record: Record) -> bool:
-    return record["parameters"].get("lambda_f") is not None
-
-
 def test_what_was_added_since_is_in_the_identity_only_if_it_changes_something() -> None:
+    plain = Spec("german", Configuration("gcn"))
     for name, value in ADDED_SINCE_0_1.items():
-        assert name not in spec().identity["training"]
-        assert spec(training={name: value}).key == spec().key
-    changed = spec(training={"postprocess": "thresholds"})
+        assert name not in plain.identity["training"]
+        assert Spec("german", Configuration("gcn", {}, {name: value})).key == plain.key
+    changed = Spec("german", Configuration("gcn", {}, {"postprocess": "thresholds"}))
     assert changed.identity["training"]["postprocess"] == "thresholds"
     assert "constraint" not in changed.identity["training"]
-    assert changed.key != spec().key
-    assert spec(training={"postprocess": "thresholds", "constraint": "equalized_odds"}).key != changed.key
+    assert changed.key != plain.key
+    other = changed.configuration.but(training={"constraint": "equalized_odds"})
+    assert Spec("german", other).key != changed.key
+    assert "encoder" not in spec().identity["parameters"]
+    assert spec(encoder="gcn").identity["parameters"]["encoder"] == "gcn"
+
+
+def test_each_split_has_a_key_of_its_own() -> None:
+    published = Spec("german", Configuration("gcn"))
+    assert "split" not in published.identity
+    assert len({published.key, *(Spec("german", Configuration("gcn"), split=seed).key for seed in (0, 1))}) == 3
 
 
 def test_but_keeps_the_original() -> None:

@@ -137,7 +137,7 @@ class GMMD(NodeClassifier):
 
         Few labels want a strong weight decay, and the window keeps a momentary dip from being selected.
         """
-        return Training(epochs=300, patience=100, learning_rate=0.03, weight_decay=0.01, window=10)
+        return Training(epochs=300, patience=50, learning_rate=0.03, weight_decay=0.01, window=10)
 
     @classmethod
     def paper(

@@ -91,23 +91,20 @@ def paper(
 ) -> tuple[Configuration, ...]:
     """Return GMMD or GMMD-S as the paper defines it: sampled, its step, fixed alpha, its scaling of lambda_f.
 
-    Of its grid only `alpha` and `lambda_f` are searched here, in two values each; `fairpass tune --strategy grid` has
-    all of it.
+    Of its grid only `lambda_f` is searched here, in two values; `fairpass tune --strategy grid` has all of it.
     """
     shared: dict[str, Any] = {
         **_GMMD_0_1,
         "backbone": backbone,
         "step": "paper",
         "bandwidth": "fixed",
+        "alpha": 0.7,
         "sample": SAMPLES[dataset],
         "lambda_f_scaling": "product",
     }
     epochs = {"german": 300, "credit": 100, "bail": 300}[dataset]
     training = {**_TRAINING_0_1, **_COMMON, "epochs": epochs, "learning_rate": 3e-3, "weight_decay": 1e-5}
-    grid = [{"lambda_f": f, "alpha": alpha} for alpha in (0.7, 0.3) for f in lambda_f]
-    if lambda_f == (0.0,):
-        grid = grid[:1]  # without fairness the kernel plays no part
-    return scaled(dataset, *(Configuration(name, {**shared, **point}, training) for point in grid))
+    return scaled(dataset, *(Configuration(name, {**shared, "lambda_f": f}, training) for f in lambda_f))
 
 
 # What we recommend on each data set; among several, validation chooses. The candidates on German come from a random

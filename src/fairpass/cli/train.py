@@ -111,6 +111,8 @@ def train(
         "evaluation": evaluation.to_dict(),
         "provenance": data.provenance,
     }
+    if model.chosen_ is not None:
+        document |= {"chosen": model.chosen_, "candidates": model.candidates_}
     if out is not None:
         write_text(out / EVALUATION, json.dumps(document, indent=2, allow_nan=False))
     if as_json:
@@ -119,6 +121,10 @@ def train(
     show_evaluation(f"{method} on {title_of(data)}", evaluation, data, "test")
     print_line("")
     print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
+    if model.chosen_ is not None:
+        given = model.hyperparameters
+        chosen = (f"{name} {value}" for name, value in model.chosen_.items() if value != given[name])
+        print_line(f"Among {len(model.candidates_)} candidates validation chose {', '.join(chosen)}.")
     if out is not None:
         print_line(f"{MODEL}, {EVALUATION} and {HISTORY} are in {out}.")
 

@@ -58,6 +58,7 @@ class NodeClassifier(Parameters, ABC):
         group_thresholds_: the thresholds for each group, with `postprocess="thresholds"`; else None.
         epoch_: the selected epoch.
         chosen_: the hyper-parameters of the candidate that validation preferred, where there were several; else None.
+        candidates_: the hyper-parameters of all of them, each with the `score` that validation gave it.
         selected_: its record, with the metrics of the decisions that the model makes in the end.
         provenance_: where the fitted graph came from, as its `provenance` says.
     """
@@ -116,7 +117,7 @@ class NodeClassifier(Parameters, ABC):
             raise ValueError(f"'device' must be available on this machine (got {training.device!r})")
         task = Task(data, training.device)
         header = self._describe(task, data)
-        self._check_decisions(task)
+        self._check_task(task)
         if self.candidates(None, 0):
             return self._become_best(fit_candidates(self, data, callbacks, checkpoint), header)
         store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
@@ -283,8 +284,8 @@ class NodeClassifier(Parameters, ABC):
         """Return how scores become decisions after training."""
         return self.training.postprocess
 
-    def _check_decisions(self, task: Task) -> None:
-        """Raise `DataError` if decisions cannot be made on this graph as the settings say."""
+    def _check_task(self, task: Task) -> None:
+        """Raise `DataError` if this graph cannot serve the settings; called before any training."""
         if self.postprocess == "thresholds":
             check_thresholds(task)
 
@@ -307,6 +308,7 @@ class NodeClassifier(Parameters, ABC):
         self.threshold_: float | None = header["threshold"]
         self.epoch_: int = header["epoch"]
         self.chosen_: dict[str, Any] | None = header.get("chosen")
+        self.candidates_: list[dict[str, Any]] = header.get("candidates", [])
         rule = header.get("group_thresholds")
         self.group_thresholds_ = None if rule is None else GroupThresholds.from_dict(rule)
         self.selected_: EpochRecord = replace(history[self.epoch_], **header.get("validation", {}))

@@ -213,9 +213,9 @@ class GMMD(NodeClassifier):
             channels=channels,
         )
 
-    def _check_decisions(self, task: Task) -> None:
+    def _check_task(self, task: Task) -> None:
         """Raise `DataError` also if the criterion lacks labels."""
-        super()._check_decisions(task)
+        super()._check_task(task)
         check_labels(self.criterion, task)
 
     def build(self, task: Task) -> Program:

@@ -193,7 +193,7 @@ def _fit_together(
 def _refusal(classifier: NodeClassifier, task: Task) -> FairpassError | None:
     """Return why a classifier cannot make its decisions on this graph, or None."""
     try:
-        classifier._check_decisions(task)
+        classifier._check_task(task)
     except FairpassError as error:
         return error
     return None

@@ -123,8 +123,8 @@ def train(
     print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
     if model.chosen_ is not None:
         given = model.hyperparameters
-        chosen = (f"{name} {value}" for name, value in model.chosen_.items() if value != given[name])
-        print_line(f"Among {len(model.candidates_)} candidates validation chose {', '.join(chosen)}.")
+        preferred = [f"{name} {value}" for name, value in model.chosen_.items() if value != given[name]]
+        print_line(f"Among {len(model.candidates_)} candidates validation chose {', '.join(preferred)}.")
     if out is not None:
         print_line(f"{MODEL}, {EVALUATION} and {HISTORY} are in {out}.")
 

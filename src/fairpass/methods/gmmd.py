@@ -133,11 +133,8 @@ class GMMD(NodeClassifier):
 
     @classmethod
     def default_training(cls) -> Training:
-        """Return the settings we recommend, with which encoders of every kind converge.
-
-        Few labels want a strong weight decay, and the window keeps a momentary dip from being selected.
-        """
-        return Training(epochs=300, patience=50, learning_rate=0.03, weight_decay=0.01, window=10)
+        """Return the settings we recommend: encoders of every kind converge, and few labels want a strong decay."""
+        return Training(epochs=300, patience=50, learning_rate=0.03, weight_decay=0.01)
 
     @classmethod
     def paper(

@@ -5,14 +5,15 @@ threshold and, where a method has several candidates, its settings are chosen on
 Every run is a record in `results/rivals`: a call that was interrupted goes on where it stopped.
 """
 
+import math
 import os
 import statistics
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.result import Cell as Number
 from benchmarks.result import Result, Table
-from fairpass.datasets import is_available
+from fairpass.datasets import is_available, load
 from fairpass.experiments.records import Chosen, Records
 from fairpass.experiments.runner import Progress, run_specs
 from fairpass.experiments.spec import Cell, Configuration
@@ -88,13 +89,26 @@ def _gmmd(**parameters: object) -> Configuration:
     return Configuration("gmmd", parameters, _CHOICE, "standard")
 
 
-def _table(graph: str, cells: Iterable[Cell], records: Records) -> Table:
+def _table(graph: str, cells: Sequence[Cell], records: Records) -> Table:
     rows: list[dict[str, Number]] = []
     for cell in cells:
         chosen = records.chosen(cell)
         if chosen is not None:
             rows.append({"method": cell.label, **_numbers(chosen), "chosen": _words(cell, chosen)})
-    return Table(f"{graph}: test nodes, mean over {len(cell.seeds)} runs (± half of a 95 % interval), percent", rows)
+    title = f"{graph}: test nodes, mean over {len(cell.seeds)} runs (± half of a 95 % interval), percent"
+    return Table(f"{title}. {_by_chance(graph, cells, records)}", rows)
+
+
+def _by_chance(graph: str, cells: Sequence[Cell], records: Records) -> str:
+    """Say which DP a predictor without any bias has by chance, because there are only so many test nodes."""
+    found = [record for cell in cells if cell.label == "gcn" for record in map(records.get, cell.specs()) if record]
+    rate = statistics.mean(record["test"]["positive_rate"] for record in found) / 100
+    data = load(graph) if graph in PUBLISHED else load(graph, split_seed=0)
+    sizes = data.sens[data.test_mask].bincount().tolist()
+    # The mean absolute value of a normal variable with the variance of the difference between two shares.
+    variance = rate * (1 - rate) * sum(1 / size for size in sizes)
+    chance = 100 * (2 / math.pi * variance) ** 0.5
+    return f"A predictor without any bias that selects as many as the GCN has a DP of {chance:.1f} by chance"
 
 
 def _numbers(chosen: Chosen) -> dict[str, Number]:

@@ -78,7 +78,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "sensitive": "sex",
         "groups": (3_929, 8_071),
         "labels": (8_963, 3_037),
-        "split": (1_000, 3_000, 3_001),
+        "split": (1_000, 3_000, 8_000),
     },
     "income": {
         "rows": 14_821,
@@ -95,7 +95,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "sensitive": "race",
         "groups": (10_136, 4_685),
         "labels": (11_611, 3_210),
-        "split": (1_000, 3_705, 3_706),
+        "split": (1_000, 3_705, 10_116),
     },
     "nba": {
         "rows": 403,
@@ -112,7 +112,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "sensitive": "country",
         "groups": (296, 107),
         "labels": (154, 159),
-        "split": (100, 78, 79),
+        "split": (100, 78, 135),
     },
     "reed98": {
         "rows": 962,
@@ -140,7 +140,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "sensitive": None,
         "groups": (1_015, 1_017),
         "labels": (896, 1_125),
-        "split": (500, 483, 485),
+        "split": (500, 483, 952),
     },
     "johns-hopkins55": {
         "rows": 5_180,
@@ -154,7 +154,7 @@ FIGURES: dict[str, dict[str, Any]] = {
         "sensitive": None,
         "groups": (2_153, 2_609),
         "labels": (1_848, 2_696),
-        "split": (500, 1_100, 1_102),
+        "split": (500, 1_100, 2_804),
     },
 }
 

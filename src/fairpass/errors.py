@@ -2,7 +2,7 @@
 
 
 class FairpassError(Exception):
-    """Base of every error a user can cause and mend."""
+    """Base of every error that a user can cause and fix."""
 
 
 class DataError(FairpassError, ValueError):

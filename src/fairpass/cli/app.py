@@ -31,7 +31,7 @@ _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 class _Commands(TyperGroup):
-    """Turns the errors that a user can mend into one line on stderr; with --debug, into a traceback.
+    """Turns the errors that a user can fix into one line on stderr; with --debug, into a traceback.
 
     (`Any`, because the class of a context has moved between typer's versions.)
     """

@@ -49,7 +49,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Spec:
-    """One run: a configuration on a data set with a seed, and what is measured besides its evaluation.
+    """One run: a configuration on a data set with a seed, and what is measured in addition to its evaluation.
 
     `split` is the seed of the split; None stands for the published one.
     """
@@ -102,7 +102,7 @@ class Cell:
         candidates: configurations to choose from, on validation, by the mean over the seeds.
         seeds: of the runs.
         at: where the point lies, e.g. `{"K": 3}`.
-        measures: what is measured besides the evaluation.
+        measures: what is measured in addition to the evaluation.
         resplit: whether each seed is also that of a split of its own; else all have the published one.
     """
 

@@ -10,7 +10,7 @@ import math
 PAIR, PAIR_COLUMN = 2.5, 0.05
 # Nanoseconds for one mode of one point and column, and for computing one feature of one point.
 MODE_COLUMN, FEATURE = 0.03, 4.0
-# Nanoseconds for what any spectral sum, and any piece of a sum cut to pieces, costs besides.
+# Fixed overhead per spectral sum and per split piece, in ns.
 SPECTRAL_CALL, PIECE = 5e5, 5e5
 # Nanoseconds for deciding, for one point, on which side of a cut it is and whose reach it is in.
 CUT = 40.0

@@ -37,7 +37,7 @@ from fairpass.kernels.box import Box
 CHUNK_NUMBERS = 1 << 20
 # Waves are computed one by one if they are so few, at so few points at a time; else from each other, in more calls.
 FEW_WAVES, FEW_POINTS = 16, 1 << 14
-# Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it made anew.
+# Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it computed again.
 KEEP_NUMBERS = 1 << 24
 
 

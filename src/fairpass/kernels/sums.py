@@ -243,7 +243,7 @@ def _differentiable_vjp(
 def _tiled_vjp(
     t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor, kernel: Kernel
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Differentiate tile by tile; each tile's kernel matrix is made anew when this is differentiated."""
+    """Differentiate tile by tile; each tile's kernel matrix is computed again when this is differentiated."""
 
     def tile(rows: Tensor, pulled: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         weights = kernel.values(rows, s, alpha)

@@ -86,7 +86,7 @@ class Attention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the attention vector anew."""
+        """Draw a new attention vector."""
         nn.init.xavier_uniform_(self.b_target)
         nn.init.xavier_uniform_(self.b_source)
 

@@ -29,7 +29,7 @@ class GCNConvolution(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw new parameters."""
         glorot(self.weight)
         zeros(self.bias)
 
@@ -57,7 +57,7 @@ class GINConvolution(nn.Module):
         self.norm = NodeNorm(out_channels)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw new parameters."""
         self.first.reset_parameters()
         self.norm.reset_parameters()
         self.second.reset_parameters()
@@ -82,7 +82,7 @@ class GATConvolution(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw new parameters."""
         glorot(self.weight)
         zeros(self.bias)
         self.attention.reset_parameters()

@@ -64,7 +64,7 @@ class NodeNorm(nn.Module):
         self.weight, self.bias = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.zeros(channels))
 
     def reset_parameters(self) -> None:
-        """Start anew from no scale and no shift."""
+        """Reset to no scale and no shift."""
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
 

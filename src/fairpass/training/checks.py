@@ -56,7 +56,7 @@ def _check_kind(data: object) -> None:
 
 
 def _warn_of_one_way_edges(edge_index: Tensor, nodes: int) -> None:
-    """Log a warning if there are edges with one direction only: methods take them, but seldom was it meant.
+    """Log a warning if there are edges with one direction only: methods take them, but they are rarely meant.
 
     Sorting the edges takes a while, and most graphs are as they should be. So it is first asked whether
     `r'(A - A')s = 0` for two random vectors of integers, which a directed graph has next to no chance to pass.

@@ -32,7 +32,7 @@ class DivergedError(FairpassError, ArithmeticError):
 
 @dataclass
 class Progress:
-    """Where a fit stands: what must survive an interruption besides program, optimizers and random state.
+    """Where a fit stands: what must survive an interruption, apart from program, optimizers and random state.
 
     Attributes:
         window: epochs over which the validation criterion is averaged.

@@ -40,7 +40,7 @@ class Watch:
 
     @torch.no_grad()
     def __call__(self, logits: Tensor) -> list[dict[str, Any]]:
-        """Return for each of `(B, N, C)` logits what an `EpochRecord` holds besides epoch and losses."""
+        """Return for each of `(B, N, C)` logits what an `EpochRecord` holds apart from epoch and losses."""
         # One node without an output is enough to make the epoch useless; nan is what nobody selects.
         broken = ~logits.isfinite().flatten(1).all(1)
         on_validation = scores(logits[:, self.nodes].softmax(-1))

@@ -35,7 +35,7 @@ def _draw(axes: Axes, tuned: Tuned) -> None:
     others = [point for point in tuned.points if point not in tuned.front]
     _scatter(axes, [p for p in others if not p.near_constant], "configuration", color=_GREY, marker="o", s=18)
     _scatter(axes, [p for p in others if p.near_constant], "near constant", color=_GREY, marker="x", s=22)
-    # From a point to the next fairer one nothing better was found: hence steps, and no slopes.
+    # From a point to the next fairer one nothing better was found, so these are steps and no slopes.
     axes.plot(*_percents(tuned.front), color=_BLUE, drawstyle="steps-pre", linewidth=1)
     _scatter(axes, tuned.front, "front on validation", color=_BLUE, marker="o", s=28)
     tested = [Point(p.method, {}, {}, p.test) for p in tuned.front if p.test is not None]

@@ -59,7 +59,7 @@ class SeededSampler(BaseSampler):
         self._sampler: BaseSampler = _SAMPLERS[strategy](seed)
 
     def before_trial(self, study: "Study", trial: "FrozenTrial") -> None:
-        """Draw anew for each trial."""
+        """Draw for each trial."""
         seed = int(np.random.SeedSequence((self._seed, trial.number)).generate_state(1)[0])
         self._sampler = _SAMPLERS[self._strategy](seed)
         self._sampler.before_trial(study, trial)

@@ -79,7 +79,7 @@ def pareto(findings: Findings) -> dict[str, Figure]:
 
 def _front(ax: Axes, front: Front) -> None:
     line = [front.points[i] for i in front.best]
-    # From a point to the next more accurate one nothing better was found: hence steps, and no slopes.
+    # From a point to the next more accurate one nothing better was found, so these are steps and no slopes.
     ax.plot(
         [bias for _, bias in line],
         [accuracy for accuracy, _ in line],

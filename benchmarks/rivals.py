@@ -1,6 +1,6 @@
 """GMMD beside what a user would really take instead, on seven graphs: five runs each, settings chosen on validation.
 
-Bail and Credit have the published split and five seeds. The other graphs have a split of their own for each seed. Epoch,
+Bail and Credit have the published split and five seeds. The other graphs have one split for each seed. Epoch,
 threshold and, where a method has several candidates, its settings are chosen on validation, by the same rule for all.
 Every run is a record in `results/rivals`: a call that was interrupted goes on where it stopped.
 """

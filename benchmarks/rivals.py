@@ -66,9 +66,10 @@ def _cells(graph: str, quick: bool) -> list[Cell]:
         "gmmd, tuned": [_gmmd(encoder="auto"), *(_gmmd(encoder=e, fair_steps=8) for e in ("linear", "mlp", "gcn"))],
     }
     if graph in CENSUS:
-        rows["gmmd, dp"] = [_gmmd(encoder="linear", fair_steps=8)]
-        rows["gmmd, eo"] = [_gmmd(encoder=e, fair_steps=8, criterion="eo") for e in ("linear", "mlp")]
-        rows["gmmd, plain"] = [_gmmd(encoder=e, fair_steps=0) for e in ("linear", "mlp")]
+        for encoder in ("linear", "mlp"):
+            rows[f"gmmd {encoder}, plain"] = [_gmmd(encoder=encoder, fair_steps=0)]
+            rows[f"gmmd {encoder}, dp"] = [_gmmd(encoder=encoder, fair_steps=8)]
+            rows[f"gmmd {encoder}, eo"] = [_gmmd(encoder=encoder, fair_steps=8, criterion="eo")]
     seeds = tuple(range(2 if quick else 5))
     return [Cell(graph, label, tuple(c), seeds, resplit=graph not in PUBLISHED) for label, c in rows.items()]
 

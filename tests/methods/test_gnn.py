@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 from fairpass.methods import GAT, GCN, GIN, SAGE
-from fairpass.nn import GNN
+from fairpass.nn import Encoder
 from fairpass.training import Training
 
 
@@ -32,7 +32,7 @@ def test_wrong_parameters_are_errors_before_fit(kind: Any) -> None:
 def test_layers_and_widths(kind: Any, data: Data) -> None:
     model = kind(num_layers=3, hidden=5, training=Training(epochs=2)).fit(data)
     network = model.program_.network
-    assert isinstance(network, GNN)
+    assert isinstance(network, Encoder)
     assert (network.backbone, len(network.layers)) == (kind.name, 3)
 
 

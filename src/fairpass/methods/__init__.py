@@ -8,9 +8,8 @@ from fairpass.methods.fairgnn import FairGNN
 from fairpass.methods.fairvgnn import FairVGNN
 from fairpass.methods.fmp import FMP
 from fairpass.methods.gmmd import GMMD, GMMDS
-from fairpass.methods.gnn import GAT, GCN, GIN, SAGE
+from fairpass.methods.gnn import GAT, GCN, GIN, SAGE, MLPClassifier
 from fairpass.methods.logistic import Logistic
-from fairpass.methods.mlp import MLPClassifier
 from fairpass.methods.mmd import MMD
 from fairpass.methods.nifty import NIFTY
 from fairpass.methods.registry import load_model, method, names

@@ -1,4 +1,4 @@
-"""The plain graph neural networks: what the fair methods are compared with."""
+"""The plain networks, with and without the graph: what the fair methods are compared with."""
 
 from typing import ClassVar
 
@@ -6,8 +6,8 @@ from torch import Tensor
 
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.checks import check_at_least, check_dropout
-from fairpass.nn import GNN
-from fairpass.nn.convolution import Backbone
+from fairpass.nn import Encoder
+from fairpass.nn.encoder import EncoderKind
 from fairpass.training import Program, Task, Training
 
 
@@ -23,7 +23,7 @@ class GCN(NodeClassifier):
 
     name: ClassVar[str] = "gcn"
     summary: ClassVar[str] = "graph convolutional network, no fairness"
-    backbone: ClassVar[Backbone] = "gcn"
+    backbone: ClassVar[EncoderKind] = "gcn"
     per_member: ClassVar[tuple[str, ...] | None] = ()
 
     def __init__(
@@ -42,7 +42,7 @@ class GCN(NodeClassifier):
     def build(self, task: Task) -> Program:
         """Return the network."""
         widths = (task.num_features, *[self.hidden] * (self.num_layers - 1), task.num_classes)
-        return _Network(GNN(self.backbone, widths, self.dropout))
+        return _Network(Encoder(self.backbone, widths, self.dropout))
 
 
 class GIN(GCN):
@@ -50,7 +50,7 @@ class GIN(GCN):
 
     name: ClassVar[str] = "gin"
     summary: ClassVar[str] = "graph isomorphism network, no fairness"
-    backbone: ClassVar[Backbone] = "gin"
+    backbone: ClassVar[EncoderKind] = "gin"
 
 
 class GAT(GCN):
@@ -58,7 +58,7 @@ class GAT(GCN):
 
     name: ClassVar[str] = "gat"
     summary: ClassVar[str] = "graph attention network, no fairness"
-    backbone: ClassVar[Backbone] = "gat"
+    backbone: ClassVar[EncoderKind] = "gat"
     per_member: ClassVar[tuple[str, ...] | None] = None
 
 
@@ -71,11 +71,22 @@ class SAGE(GCN):
 
     name: ClassVar[str] = "sage"
     summary: ClassVar[str] = "GraphSAGE, no fairness"
-    backbone: ClassVar[Backbone] = "sage"
+    backbone: ClassVar[EncoderKind] = "sage"
+
+
+class MLPClassifier(GCN):
+    """Multi-layer perceptron on the features. It does not see the edges. Arguments as for GCN.
+
+    The difference between the two is what the graph adds. With `num_layers=1` it is logistic regression.
+    """
+
+    name: ClassVar[str] = "mlp"
+    summary: ClassVar[str] = "multi-layer perceptron on the features, no graph, no fairness"
+    backbone: ClassVar[EncoderKind] = "mlp"
 
 
 class _Network(Program):
-    def __init__(self, network: GNN) -> None:
+    def __init__(self, network: Encoder) -> None:
         super().__init__()
         self.network = network
 
@@ -84,5 +95,6 @@ class _Network(Program):
         return self.network.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
-        logits: Tensor = self.network(task.x, task.operator(self.network.backbone))
+        backbone = self.network.backbone
+        logits: Tensor = self.network(task.x, None if backbone is None else task.operator(backbone))
         return logits

@@ -21,7 +21,7 @@ _OWN = {
     "gin": "fairpass.methods.gnn:GIN",
     "gat": "fairpass.methods.gnn:GAT",
     "sage": "fairpass.methods.gnn:SAGE",
-    "mlp": "fairpass.methods.mlp:MLPClassifier",
+    "mlp": "fairpass.methods.gnn:MLPClassifier",
     "logistic": "fairpass.methods.logistic:Logistic",
     "thresholds": "fairpass.methods.thresholds:Thresholds",
     "exponentiated-gradient": "fairpass.methods.exponentiated_gradient:ExponentiatedGradient",

@@ -2,8 +2,8 @@
 
 A network's own probabilities carry the bias that they are to measure: it may be as sure of one group's positives as of
 another group's, and wrong about one of them. So the probability of a label is fitted in each group, on labelled nodes
-that the network was not trained on, as an increasing function of the score (isotonic regression). Platt's sigmoid, with
-two parameters, is far off where a few nodes have huge logits.
+that the network was not trained on, as an increasing function of the score (isotonic regression), which assumes no
+shape, as a sigmoid would.
 
 The function is kept as a table of `KNOTS` points, linear between them and constant beyond the ends.
 """

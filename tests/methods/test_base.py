@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 import fairpass
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods import GCN, GMMD, GMMDS, Constant, NodeClassifier, load_model, registry
-from fairpass.methods.base import _KIND
+from fairpass.methods.model_file import KIND
 from fairpass.training import Training
 from fairpass.training.tensors import read_tensors, write_tensors
 
@@ -33,8 +33,8 @@ def fitted(data: Data) -> GCN:
 
 def rewrite(path: Path, **changes: Any) -> None:
     """Change the header of a model file, its digest with it."""
-    tensors, header = read_tensors(path, _KIND)
-    write_tensors(path, _KIND, tensors, {**header, **changes})
+    tensors, header = read_tensors(path, KIND)
+    write_tensors(path, KIND, tensors, {**header, **changes})
 
 
 def test_model_file_tells_what_it_is(data: Data, fitted: GCN, tmp_path: Path) -> None:

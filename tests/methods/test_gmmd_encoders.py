@@ -179,10 +179,10 @@ def test_contrasts_are_an_orthonormal_basis_of_centred_logits(classes: int) -> N
     torch.testing.assert_close(basis @ basis.T, identity - 1 / classes, rtol=0, atol=1e-6)
 
 
-def program_of(columns: Any, classes: int, task: Task, **options: Any) -> FairMessagePassing:
+def program_of(columns: Any, task: Task, **options: Any) -> FairMessagePassing:
     scaler = FeatureScaler("given", task.num_features)
     propagation = GMMDPropagation(**options)
-    return FairMessagePassing(scaler, GivenLogits(), propagation, "dp", columns, classes)
+    return FairMessagePassing(scaler, GivenLogits(), propagation, "dp", columns, task)
 
 
 def logits_as_features(classes: int, *, centred: bool, nodes: int = 60) -> Task:
@@ -198,7 +198,7 @@ def logits_as_features(classes: int, *, centred: bool, nodes: int = 60) -> Task:
 @pytest.mark.parametrize("options", [{}, {"lambda_s": 0.0}, {"step": "paper", "bandwidth": "fixed", "lambda_f": 5.0}])
 def test_centred_columns_of_centred_logits_change_nothing(classes: int, options: dict[str, Any]) -> None:
     task = logits_as_features(classes, centred=True)
-    centred, everything = (program_of(columns, classes, task, **options)(task) for columns in ("centred", "all"))
+    centred, everything = (program_of(columns, task, **options)(task) for columns in ("centred", "all"))
     torch.testing.assert_close(centred.softmax(-1), everything.softmax(-1), rtol=0, atol=2e-5)
     torch.testing.assert_close(centred, everything, rtol=0, atol=1e-4)
 
@@ -207,7 +207,7 @@ def test_centred_columns_of_centred_logits_change_nothing(classes: int, options:
 def test_centred_columns_see_no_more_than_the_softmax(classes: int) -> None:
     task, shifted = logits_as_features(classes, centred=False), logits_as_features(classes, centred=True)
     torch.testing.assert_close(
-        program_of("centred", classes, task)(task), program_of("centred", classes, task)(shifted), rtol=0, atol=1e-4
+        program_of("centred", task)(task), program_of("centred", task)(shifted), rtol=0, atol=1e-4
     )
 
 
@@ -215,7 +215,7 @@ def test_centred_columns_see_no_more_than_the_softmax(classes: int) -> None:
 def test_the_layers_work_on_one_column_less(classes: int, columns: int) -> None:
     task = logits_as_features(classes, centred=False)
     seen: list[torch.Size] = []
-    program = program_of("centred", classes, task)
+    program = program_of("centred", task)
     program.propagation.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape))
     assert program(task).shape == (60, classes)
     assert seen == [(60, columns)]
@@ -226,7 +226,7 @@ def test_the_layers_work_on_one_column_less(classes: int, columns: int) -> None:
 def test_derivatives(classes: int, columns: Any) -> None:
     task = logits_as_features(classes, centred=False, nodes=24)
     options: Any = {"bandwidth": "fixed", "lambda_f": 3.0, "fair_steps": 2}
-    program = program_of(columns, classes, task, **options).double()
+    program = program_of(columns, task, **options).double()
     operator = Adjacency.from_edge_index(task.edge_index, task.num_nodes, dtype=torch.float64)
 
     def of(x: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from fairpass.nn.convolution import (
     SAGEConvolution,
     convolution,
 )
-from fairpass.nn.members import NodeNorm
+from fairpass.nn.norm import NodeNorm
 
 MakeGraph = Callable[..., SimpleNamespace]
 BACKBONES: list[Backbone] = ["gcn", "gin", "gat", "sage"]

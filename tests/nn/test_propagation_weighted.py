@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 from torch import Tensor
 
-from fairpass.kernels import Discrepancy, Groups
+from fairpass.kernels import Groups
 from fairpass.nn import Adjacency, GMMDPropagation, GMMDSPropagation
 
 every_variant = pytest.mark.parametrize("variant", [GMMDPropagation, GMMDSPropagation])
@@ -76,9 +76,8 @@ def test_no_layer_raises_the_objective(
         fair_steps=fair_steps,
         momentum=momentum,
     )
-    discrepancy = Discrepancy(compared, simplified=layer.simplified)
     for _ in range(2):
-        moved = layer._layer(F, None, x_in, graph, discrepancy, None)[0]
+        moved = layer._layer(F, None, x_in, graph, layer._own_term(compared))[0]
         before, after = (float(h(layer, at, x_in, graph, compared)) for at in (F, moved))
         # Its terms may be large and of opposite sign.
         assert after <= before + 1e-10 * (abs(before) + 2 * labels * groups * lambda_f)
@@ -107,7 +106,7 @@ def test_groups_may_come_in_another_precision(variant: type[GMMDPropagation]) ->
     graph, sens = random_graph(random, 20, 2)
     x_in = torch.randn(20, 1, generator=random, dtype=torch.float64) + sens[:, None]
     compared = Groups.of(sens).among(torch.rand(20, 1, generator=random))
-    doubled = Groups(compared.membership.double(), compared.sizes, compared.blocks)
+    doubled = Groups(compared.membership.double(), compared.sizes, compared.scales.double(), compared.blocks)
     layer = variant()
     torch.testing.assert_close(layer(x_in, graph, compared), layer(x_in, graph, doubled))
 

@@ -17,6 +17,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from fairpass.kernels.field import Field, kept_field
 from fairpass.kernels.sums import EPS, gauss_gram, gauss_slope, gauss_sum, laplace_sum
 
 KernelName = Literal["gaussian", "laplace"]
@@ -32,10 +33,12 @@ class Groups:
             for each label, and nodes are weighted.
         sizes: number of nodes of each group, `(G,)`.
         blocks: number of separate comparisons; the columns are those of one block after another.
+        scales: what a node counts that is certainly in a column's group and has its label, `(..., blocks G)`.
     """
 
     membership: Tensor
     sizes: Tensor
+    scales: Tensor
     blocks: int = 1
 
     @classmethod
@@ -55,8 +58,22 @@ class Groups:
         if not bool((sizes > 0).all()):
             raise ValueError(f"'sens' must number its groups without gaps (got group sizes {sizes.tolist()})")
         membership = torch.zeros((sens.numel(), count), dtype=dtype, device=sens.device)
-        membership[known, sens[known].long()] = (1.0 / sizes.to(dtype))[sens[known].long()]
-        return cls(membership, sizes)
+        scales = 1.0 / sizes.to(dtype)
+        membership[known, sens[known].long()] = scales[sens[known].long()]
+        return cls(membership, sizes, scales)
+
+    @classmethod
+    def of_others(cls, scales: Tensor, shares: Tensor, probabilities: Tensor | None = None) -> "Groups":
+        """Return other nodes in the groups of some nodes: each counts as a node of its group does there.
+
+        Args:
+            scales: of the groups of those nodes, `(blocks G,)`.
+            shares: probability that a node is in each group, `(N, G)`; a row of zeros for a node that takes no part.
+            probabilities: that it has each label that is compared, `(N, blocks)`; None where labels play no part.
+        """
+        weights = shares if probabilities is None else (probabilities[:, :, None] * shares[:, None]).flatten(1)
+        blocks = 1 if probabilities is None else probabilities.shape[-1]
+        return cls(weights * scales, 1 / scales[: shares.shape[-1]], scales, blocks)
 
     def rows(self, index: Tensor) -> "Groups":
         """Return the groups as some of the nodes see them; each node keeps the weight `1/N_a` of its whole group.
@@ -82,7 +99,8 @@ class Groups:
         totals = weights.sum(-3, keepdim=True)
         is_everywhere = (totals > 0).all(-1, keepdim=True)
         weights = torch.where(is_everywhere, weights / totals, 0.0)
-        return Groups(weights.flatten(-2), self.sizes, probabilities.shape[-1])
+        scales = torch.where(is_everywhere, self.scales[..., None, None, :] / totals, 0.0)[..., 0, :, :]
+        return Groups(weights.flatten(-2), self.sizes, scales.flatten(-2), probabilities.shape[-1])
 
     def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
         """Return the mean kernel value between each pair of groups, `(..., G, G)`, without gradient."""
@@ -95,9 +113,9 @@ class Groups:
         sizes = self.sizes.to(like.device)
         is_member = self.membership > 0
         if self.blocks > 1 or not torch.equal(self.membership, is_member.to(self.membership) / self.sizes):
-            return Groups(self.membership.to(like), sizes, self.blocks)
+            return Groups(self.membership.to(like), sizes, self.scales.to(like), self.blocks)
         # From the sizes: a converted 1/3 would keep the digits of the type it was computed in.
-        return Groups(is_member.to(like) / sizes, sizes)
+        return Groups(is_member.to(like) / sizes, sizes, 1 / sizes.to(like))
 
 
 class Discrepancy:
@@ -182,11 +200,22 @@ class Discrepancy:
                 (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=again)
             return gradient, value.detach()
         slopes, gram = gauss_slope(points, self._columns, alpha, eps=self.eps)
-        value = (self._coupling * gram).sum((-2, -1))
+        return self._along(slopes), (self._coupling * gram).sum((-2, -1))
+
+    def field(self, points: Tensor, alpha: Tensor) -> Field:
+        """Return what makes `gradient_in` the gradient for other nodes that come among these; without a batch axis."""
+        return kept_field(points, self._columns, alpha, laplace=self.kernel == "laplace")
+
+    def gradient_in(self, field: Field, points: Tensor) -> Tensor:
+        """Return the gradient at nodes that move in the field of others, whose groups they are in."""
+        return self._along(field.slopes(points))
+
+    def _along(self, slopes: Tensor) -> Tensor:
+        """Return the gradient, given the slope of each column's sum."""
         if slopes.shape[-2] == 1:
-            return self._twice_coupled * slopes[..., 0, :], value
+            return self._twice_coupled * slopes[..., 0, :]
         # Not a product with a vector for each node: of so many tiny ones PyTorch would make as many calls.
-        return (self._twice_coupled[..., None] * slopes).sum(-2), value
+        return (self._twice_coupled[..., None] * slopes).sum(-2)
 
     def curvature(self, alpha: float | Tensor) -> Tensor:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.

@@ -1,22 +1,23 @@
 """What all classifiers share: fit, predict, evaluate, save, load. A method says only what is its own."""
 
 import hashlib
-import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast, get_args
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass import __version__
-from fairpass.errors import DataError, ModelFileError, NotFittedError
+from fairpass.errors import DataError, NotFittedError
 from fairpass.methods.best import Candidate, fit_candidates
+from fairpass.methods.checks import check_choice
+from fairpass.methods.model_file import KIND, method_of, restored
 from fairpass.methods.parameters import Parameters, stored_parameters
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
@@ -35,11 +36,11 @@ from fairpass.training import (
     train,
 )
 from fairpass.training.program import scores
+from fairpass.training.scoring import ReferenceName, UnknownGroup
 from fairpass.training.settings import Postprocess, is_available
-from fairpass.training.task import RememberedTask, SplitName
+from fairpass.training.task import SplitName
 from fairpass.training.tensors import read_tensors, to_json, write_tensors
 
-_KIND = "fairpass model"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
@@ -128,22 +129,41 @@ class NodeClassifier(Parameters, ABC):
         return self
 
     @torch.no_grad()
-    def predict_proba(self, data: Data) -> Tensor:
-        """Return the probability of each class for every node, `(N, C)`, of the fitted graph or another."""
+    def predict_proba(
+        self, data: Data, *, reference: ReferenceName | None = None, unknown_group: UnknownGroup = "none"
+    ) -> Tensor:
+        """Return the probability of each class for every node, `(N, C)`, of the fitted graph or another.
+
+        Args:
+            data: PyG `Data` with `x` and `edge_index`, and `sens` where it is known; one node is enough.
+            reference: `"fitted"` scores every node among the nodes of the fitted graph: the score depends on the node
+                and its neighbours only, not on who else is in `data`. `"batch"` scores the nodes among each other; it
+                is the default only for models that draw a sample of the nodes, or that version 0.1 wrote.
+            unknown_group: what methods that need a node's group do without it: `"none"`, nothing is corrected;
+                `"estimate"`, the correction is the mean over the groups, weighted by an estimate from the features;
+                `"error"`, a `DataError`.
+        """
         program, device = self._fitted(), self._header["training"]["device"]
+        kept: ReferenceName = "fitted" if program.keeps_reference else "batch"
+        reference = kept if reference is None else reference
+        check_choice(get_args(ReferenceName), reference=reference)
+        check_choice(get_args(UnknownGroup), unknown_group=unknown_group)
+        if reference == "fitted" and kept == "batch":
+            raise ValueError("'reference' must be 'batch' for this model: it keeps no reference (got 'fitted')")
         task = Task(data, device, need_masks=False)
         self._check_features(task)
+        if reference == "fitted":
+            self._check_names("group_names", task.group_names)
         program.eval()
-        logits: Tensor = program(task)
-        return logits.softmax(-1).cpu()
+        return program.score(task, reference, unknown_group).softmax(-1).cpu()
 
-    def predict(self, data: Data) -> Tensor:
-        """Return the predicted class of every node, `(N,)`.
+    def predict(self, data: Data, **scoring: Any) -> Tensor:
+        """Return the predicted class of every node, `(N,)`; keyword arguments as for `predict_proba`.
 
         With thresholds for each group, the group of every node must be known. What is left to chance is then drawn
         from the seed of the training, node by node in their order.
         """
-        return self.decide(data, self.predict_proba(data))
+        return self.decide(data, self.predict_proba(data, **scoring))
 
     def decide(self, data: Data, probabilities: Tensor, nodes: Tensor | None = None) -> Tensor:
         """Return the class that is predicted for nodes with these probabilities.
@@ -161,7 +181,13 @@ class NodeClassifier(Parameters, ABC):
         return chosen.argmax(-1) if self.threshold_ is None else (chosen[:, 1] > self.threshold_).long()
 
     def evaluate(
-        self, data: Data, split: SplitName = "test", *, undefined: Undefined = "error", bootstrap: int = 0
+        self,
+        data: Data,
+        split: SplitName = "test",
+        *,
+        undefined: Undefined = "error",
+        bootstrap: int = 0,
+        **scoring: Any,
     ) -> Evaluation:
         """Return how accurate and how fair the predictions are on a split's labelled nodes.
 
@@ -170,8 +196,9 @@ class NodeClassifier(Parameters, ABC):
             split: which nodes.
             undefined: what to do where a label or group, and so a metric, is missing: `"error"` or `"nan"`.
             bootstrap: number of resamples for confidence intervals; 0 for none.
+            scoring: `reference` and `unknown_group`, as for `predict_proba`.
         """
-        probabilities = self.predict_proba(data)
+        probabilities = self.predict_proba(data, **scoring)
         task = Task(data, need_masks=False)
         self._check_names("label_names", task.label_names)
         nodes = task.nodes(split)
@@ -193,7 +220,7 @@ class NodeClassifier(Parameters, ABC):
         """Write the fitted classifier to one safetensors file; nothing in it is code."""
         program = self._fitted()
         header = {**self._header, "history": self.history_.to_list()}
-        return write_tensors(path, _KIND, program.state_dict(), header)
+        return write_tensors(path, KIND, program.state_dict(), header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]) -> Self:
@@ -206,40 +233,14 @@ class NodeClassifier(Parameters, ABC):
             device: where to put it; by default where it was fitted, or on the CPU if that is not to be had.
             code: hyper-parameters that are functions. A file holds their names only, never code.
         """
-        tensors, header = read_tensors(path, _KIND)
+        tensors, header = read_tensors(path, KIND)
         settings = header["training"]
         settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
-        found = cls._method_of(header, path)
-        try:
-            model = found(**found._read(header["parameters"], code), training=Training(**settings))
-            built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
-            with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
-                program = built.build(RememberedTask(header["sizes"]))
-            program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise ModelFileError(
-                f"'{path}' does not fit this version of {found.name!r} "
-                f"(it was written with {header['versions']}): {error}"
-            ) from None
+        found = method_of(header, cls, path)
+        model, program = restored(found, tensors, header, code, path)
         history = History.from_list(header.pop("history"))
         model._assume(program.to(settings["device"]).eval(), history, header)
-        return model
-
-    @classmethod
-    def _method_of(cls, header: dict[str, Any], path: str | os.PathLike[str]) -> type[Self]:
-        """Return the class of a stored model: this one, or any method if this is not one."""
-        if inspect.isabstract(cls):
-            from fairpass.methods.registry import UnknownMethodError, method
-
-            try:
-                found = method(header["method"])
-            except UnknownMethodError as error:
-                raise ModelFileError(f"'{path}' holds a model that cannot be read here: {error}") from None
-            if issubclass(found, cls):
-                return found
-        elif header["method"] == cls.name:
-            return cls
-        raise ModelFileError(f"'{path}' must hold a {cls.__name__} model (got one of method {header['method']!r})")
+        return cast("Self", model)
 
     @classmethod
     def _read(cls, stored: Mapping[str, Any], code: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """FMP: an MLP, then message passing with a primal-dual step towards equal mean predictions in each layer."""
 
 from itertools import combinations
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,10 @@ from fairpass.kernels import Groups
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.checks import check_at_least, check_choice, check_dropout
 from fairpass.nn import MLP, Adjacency
+from fairpass.nn.buffers import check_buffers
+from fairpass.nn.group_estimator import GroupEstimator
 from fairpass.training import Program, Task, Training
+from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
 
 Penalty = Literal["l2", "l1"]
 
@@ -90,21 +93,60 @@ class FMP(NodeClassifier):
     def build(self, task: Task) -> Program:
         """Return MLP and message passing."""
         mlp = MLP(task.num_features, task.num_classes, self.num_layers, self.hidden, self.dropout)
-        return _FairMessagePassing(mlp, FMPPropagation(self.K, self.lambda_f, self.lambda_s, self.penalty))
+        return _FairMessagePassing(mlp, FMPPropagation(self.K, self.lambda_f, self.lambda_s, self.penalty), task)
 
 
 class _FairMessagePassing(Program):
-    def __init__(self, mlp: MLP, propagation: "FMPPropagation") -> None:
+    """An MLP and message passing.
+
+    Buffers, kept of the fitted graph: `duals`, what each layer multiplies the groups' contrasts with,
+    `(K, pairs, c)`; and `scales`, what a node of each group counts.
+    """
+
+    duals: Tensor | None
+    scales: Tensor | None
+
+    def __init__(self, mlp: MLP, propagation: "FMPPropagation", task: Task) -> None:
         super().__init__()
         self.mlp, self.propagation = mlp, propagation
+        self.num_features, self.num_classes, self.num_groups = task.num_features, task.num_classes, task.num_groups
+        self.register_buffer("duals", None)
+        self.register_buffer("scales", None)
+        self.estimator = GroupEstimator()
 
     @property
     def is_random(self) -> bool:
         return self.mlp.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
-        logits: Tensor = self.propagation(self.mlp(task.x), task.adjacency("gcn"), GroupGaps(task.groups))
-        return logits
+        logits, _ = self.propagation(self.mlp(task.x), task.adjacency("gcn"), GroupGaps(task.groups))
+        return cast("Tensor", logits)
+
+    @property
+    def keeps_reference(self) -> bool:
+        return self.duals is not None
+
+    @torch.no_grad()
+    def finish(self, task: Task) -> None:
+        _, self.duals = self.propagation(self.mlp(task.x), task.adjacency("gcn"), GroupGaps(task.groups))
+        self.scales = task.groups.scales.clone()
+        self.estimator.take(task.group_estimator)
+
+    def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
+        """Return the logits of nodes that are moved by the fitted graph's differences, or by their own."""
+        shares = group_shares(task, self.num_groups, unknown_group, self.estimator)
+        if reference == "batch" or self.scales is None:
+            return super().score(task, reference, unknown_group)
+        gaps = GroupGaps(Groups.of_others(self.scales, shares))
+        logits, _ = self.propagation(self.mlp(task.x), task.adjacency("gcn"), gaps, self.duals)
+        return cast("Tensor", logits)
+
+    def check_state(self) -> None:
+        super().check_state()
+        self.estimator.check(self.num_groups, self.num_features)
+        pairs = self.num_groups * (self.num_groups - 1) // 2
+        shapes = {"duals": (self.propagation.K, pairs, self.num_classes), "scales": (self.num_groups,)}
+        check_buffers(self, shapes)
 
 
 class FMPPropagation(nn.Module):
@@ -128,20 +170,26 @@ class FMPPropagation(nn.Module):
         """Return the dual step size."""
         return (1 + self.lambda_s) / 2
 
-    def forward(self, H: Tensor, adjacency: Adjacency, gaps: "GroupGaps") -> Tensor:
-        """Return the representations after `K` layers, `(N, c)`."""
-        F, gamma = H, self.gamma
-        for _ in range(self.K):
-            F = self.fair_step(F, gamma * H + (1 - gamma) * (adjacency @ F), gaps)
-        return F
+    def forward(
+        self, H: Tensor, adjacency: Adjacency, gaps: "GroupGaps", duals: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the representations after `K` layers, `(N, c)`, and the layers' duals, `(K, pairs, c)`.
 
-    def fair_step(self, F: Tensor, Y: Tensor, gaps: "GroupGaps") -> Tensor:
-        """Return `Y` moved so that the groups' mean predictions are closer, with gradients taken at `F`."""
-        at = _softmax(F)
+        With `duals` of other nodes the nodes are moved by these, and not by their own differences.
+        """
+        F, gamma, used = H, self.gamma, []
+        for layer in range(self.K):
+            Y = gamma * H + (1 - gamma) * (adjacency @ F)
+            u = self.dual(F, Y, gaps) if duals is None else duals[layer]
+            F = Y - gamma * gaps.gradient(u, _softmax(F))
+            used.append(u)
+        return F, torch.stack(used)
+
+    def dual(self, F: Tensor, Y: Tensor, gaps: "GroupGaps") -> Tensor:
+        """Return the dual that moves `Y` so that the groups' mean predictions are closer, with gradients at `F`."""
         u = gaps.inverse @ gaps(_softmax(Y)) / self.gamma
-        ahead = Y - self.gamma * gaps.gradient(u, at)
-        u = self._prox(u + self.beta * gaps(_softmax(ahead)))
-        return Y - self.gamma * gaps.gradient(u, at)
+        ahead = Y - self.gamma * gaps.gradient(u, _softmax(F))
+        return self._prox(u + self.beta * gaps(_softmax(ahead)))
 
     def _prox(self, u: Tensor) -> Tensor:
         if self.penalty == "l1":

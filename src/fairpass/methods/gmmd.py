@@ -224,7 +224,7 @@ class GMMD(NodeClassifier):
             self._propagation(channels, task.group_sizes),
             self.criterion,
             self.columns,
-            task.num_classes,
+            task,
         )
 
     def _encoder(self, in_channels: int, out_channels: int) -> nn.Module:

@@ -10,9 +10,15 @@ from torch import Tensor, nn
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
 from fairpass.nn import Encoder, GMMDPropagation
-from fairpass.nn.calibration import calibrate, calibrated
+from fairpass.nn.adjacency import Adjacency
+from fairpass.nn.attention import Structure
+from fairpass.nn.buffers import check_buffers
+from fairpass.nn.calibration import KNOTS, calibrate, calibrated
+from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.norm import norm_statistics
 from fairpass.nn.scaling import FeatureScaler
 from fairpass.training import Program, Task, Training
+from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
 
 Criterion = Literal["dp", "eo", "odds"]
 Columns = Literal["centred", "all"]
@@ -28,7 +34,7 @@ class FairMessagePassing(Program):
         propagation: the fair layers.
         criterion: whose distributions are compared: all nodes of each group, or those of each label.
         columns: `"centred"` lets the layers work on the `c - 1` columns that the softmax can tell apart.
-        num_classes: `c`.
+        task: the graph, whose sizes alone play a part.
     """
 
     basis: Tensor
@@ -41,13 +47,17 @@ class FairMessagePassing(Program):
         propagation: GMMDPropagation,
         criterion: Criterion,
         columns: Columns,
-        num_classes: int,
+        task: Task,
     ) -> None:
         super().__init__()
         self.scaler, self.encoder, self.propagation = scaler, encoder, propagation
         self.criterion, self.columns = criterion, columns
-        self.register_buffer("basis", contrasts(num_classes), persistent=False)
+        self.num_groups, self.num_features = task.num_groups, task.num_features
+        self.register_buffer("basis", contrasts(task.num_classes), persistent=False)
         self.register_buffer("calibration", None)
+        # A sample is drawn from the nodes at hand, so there is nothing that could be kept.
+        self.reference = propagation.empty_reference() if propagation.sample is None else None
+        self.estimator = GroupEstimator()
 
     @property
     def is_random(self) -> bool:
@@ -63,13 +73,41 @@ class FairMessagePassing(Program):
     def forward(self, task: Task) -> Tensor:
         """Return the logits of all nodes, `(..., N, c)`."""
         logits = self.encode(task)
-        groups = task.groups if self.criterion == "dp" else self._compared(logits, task)
-        points = logits if self.columns == "all" else logits @ self.basis
-        operator = (
-            task.structure if self.propagation.backbone == "gat" else task.adjacency(self.propagation.operator_kind)
-        )
-        moved: Tensor = self.propagation(points, operator, groups)
+        moved: Tensor = self.propagation(self._points(logits), self._operator(task), self._groups(logits, task))
+        return self._logits(moved)
+
+    @property
+    def keeps_reference(self) -> bool:
+        """Return whether the reference was recorded."""
+        return super().keeps_reference and self.reference is not None and not self.reference.is_empty
+
+    def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
+        """Return the logits of nodes that move among those of the fitted graph, or among each other."""
+        shares = group_shares(task, self.num_groups, unknown_group, self.estimator)
+        if reference == "batch" or self.reference is None:
+            return super().score(task, reference, unknown_group)
+        with norm_statistics(self, "fitted"):
+            logits = self.encode(task)
+        probabilities = None
+        if self.calibration is not None:
+            probabilities = calibrated(logits, task.sens, self.calibration)[:, self.compared_labels]
+        groups = self.reference.groups(shares, probabilities)
+        moved: Tensor = self.propagation(self._points(logits), self._operator(task), groups, self.reference)
+        return self._logits(moved)
+
+    def _points(self, logits: Tensor) -> Tensor:
+        return logits if self.columns == "all" else logits @ self.basis
+
+    def _logits(self, moved: Tensor) -> Tensor:
         return moved if self.columns == "all" else moved @ self.basis.T
+
+    def _operator(self, task: Task) -> Adjacency | Structure:
+        if self.propagation.backbone == "gat":
+            return task.structure
+        return task.adjacency(self.propagation.operator_kind)
+
+    def _groups(self, logits: Tensor, task: Task) -> Groups:
+        return task.groups if self.criterion == "dp" else self._compared(logits, task)
 
     def encode(self, task: Task) -> Tensor:
         """Return the encoder's logits, before the fair layers."""
@@ -87,9 +125,26 @@ class FairMessagePassing(Program):
 
     @torch.no_grad()
     def finish(self, task: Task) -> None:
-        """Keep the calibration, so that a graph without labels can be predicted."""
+        """Keep what a node's score needs besides the node: calibration, estimate of the groups, and reference."""
+        with norm_statistics(self, "keep"):
+            logits = self.encode(task)
         if self.criterion != "dp":
-            self.calibration = self._calibrate(self.encode(task), task)
+            self.calibration = self._calibrate(logits, task)
+        self.estimator.take(task.group_estimator)
+        if self.reference is not None:
+            groups = self._groups(logits, task)
+            self.propagation.record(self._points(logits), self._operator(task), groups, self.reference)
+
+    def check_state(self) -> None:
+        """Raise `ValueError` if calibration, estimate or reference of a file do not fit."""
+        super().check_state()
+        classes = len(self.basis)
+        self.estimator.check(self.num_groups, self.num_features)
+        tables = (self.num_groups, 1 if classes == 2 else classes, 2, KNOTS)
+        check_buffers(self, {"calibration": tables})
+        if self.reference is not None:
+            blocks = 1 if self.criterion == "dp" else len(range(classes)[self.compared_labels])
+            self.reference.check(classes - (self.columns == "centred"), self.num_groups * blocks)
 
     @property
     def compared_labels(self) -> slice:

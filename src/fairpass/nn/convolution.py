@@ -12,7 +12,8 @@ from torch_geometric.nn.inits import glorot, uniform, zeros
 
 from fairpass.nn.adjacency import Adjacency
 from fairpass.nn.attention import Attention, Structure
-from fairpass.nn.members import Linear, NodeNorm
+from fairpass.nn.members import Linear
+from fairpass.nn.norm import NodeNorm
 from fairpass.nn.precision import check_precision
 
 Backbone = Literal["gcn", "gin", "gat", "sage"]

@@ -7,13 +7,13 @@ point lowers :math:`\phi` by at least :math:`\|\text{step}\|^2 / (2\,\text{size}
 import torch
 from torch import Tensor
 
-from fairpass.nn.fairness import FairnessTerm
+from fairpass.nn.fairness import Term
 
 # Steps with momentum are longer than the bound allows by this factor.
 _LONGER = 2.0
 
 
-def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: FairnessTerm, steps: int) -> tuple[Tensor, Tensor]:
+def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> tuple[Tensor, Tensor]:
     """Take plain gradient steps; return where they led, and a bound on the fairness term there.
 
     Args:
@@ -35,7 +35,7 @@ def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: FairnessTerm, 
 
 
 def descend_with_momentum(
-    Y: Tensor, size: Tensor, gamma: float | Tensor, term: FairnessTerm, steps: int
+    Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int
 ) -> tuple[Tensor, Tensor]:
     r"""Take longer gradient steps with momentum, which go several times as far; arguments as for `descend`.
 
@@ -51,9 +51,8 @@ def descend_with_momentum(
         gradient, _ = term.gradient(ahead)
         before, moved = moved, torch.addcmul(ahead, size, gradient + (ahead - Y) / gamma, value=-_LONGER)
     with torch.no_grad():
-        value = term.constant_value(moved)
         reached = start - (size * slope.square()).sum((-2, -1)) / 2
-        lowered = value + ((moved - Y).square() / gamma).sum((-2, -1)) / 2 <= reached
+        lowered, value = term.is_at_most(reached - ((moved - Y).square() / gamma).sum((-2, -1)) / 2, moved)
     if bool(lowered.all()):
         return moved, value
     plain = torch.addcmul(Y, size, slope, value=-1)

@@ -7,7 +7,8 @@ from typing import Literal, get_args
 from torch import Tensor, nn
 
 from fairpass.nn.convolution import Backbone, Operator, convolution
-from fairpass.nn.members import Linear, NodeNorm, dropout
+from fairpass.nn.members import Linear, dropout
+from fairpass.nn.norm import NodeNorm
 from fairpass.nn.precision import check_precision
 
 EncoderKind = Literal["mlp", "linear", "gcn", "sage", "gat", "gin"]

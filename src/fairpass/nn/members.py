@@ -12,9 +12,6 @@ from contextvars import ContextVar
 import torch
 from torch import Generator, Tensor, nn
 
-# Below this a variance counts as none, as in `nn.BatchNorm1d`.
-_EPSILON = 1e-5
-
 _generators: ContextVar[Sequence[Generator] | None] = ContextVar("generators", default=None)
 
 
@@ -47,32 +44,6 @@ class Linear(nn.Linear):
         if self.weight.dim() == 2:
             return super().forward(x)
         return torch.matmul(x, self.weight.mT) + self.bias.unsqueeze(-2)
-
-
-class NodeNorm(nn.Module):
-    """Batch normalisation whose batch is always the whole graph: each channel has mean 0 and variance 1 over its nodes.
-
-    A network that sees all nodes at every pass has no use for running statistics, and without them it is the same in
-    training and in evaluation.
-
-    Args:
-        channels: number of columns.
-    """
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.zeros(channels))
-
-    def reset_parameters(self) -> None:
-        """Reset to no scale and no shift."""
-        nn.init.ones_(self.weight)
-        nn.init.zeros_(self.bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the normalised `(..., N, channels)`."""
-        centred = x - x.mean(-2, keepdim=True)
-        scale = (centred.square().mean(-2, keepdim=True) + _EPSILON).rsqrt()
-        return centred * scale * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
 
 
 def one_per_problem(value: float | Tensor) -> float | Tensor:

@@ -8,7 +8,8 @@ Both descend the objective
 layer by layer, from `F = X_in`; `h_f` is the maximum mean discrepancy between the sensitive groups.
 """
 
-from typing import Any, Literal, get_args
+from collections.abc import Callable
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,15 +17,18 @@ from torch import Tensor, nn
 from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.mmd import KernelName
 from fairpass.nn.adjacency import Adjacency, Kind
+from fairpass.nn.arguments import check_at_least, check_choice
 from fairpass.nn.attention import Attention, Structure
 from fairpass.nn.convolution import Backbone
 from fairpass.nn.descent import descend, descend_with_momentum
-from fairpass.nn.fairness import FairnessTerm, spread
+from fairpass.nn.fairness import FairnessTerm, Term, draw, spread
 from fairpass.nn.members import one_per_problem
+from fairpass.nn.reference import RecordedTerm, Reference, StoredTerm
 
 Step = Literal["paper", "stable"]
 Bandwidth = Literal["fixed", "adaptive"]
 Graph = Tensor | Adjacency | Structure
+TermAt = Callable[[Tensor], Term]
 
 # The kernel sums' tolerance inside a layer; the error that is measured is some twenty times smaller.
 _EPS = 1e-5
@@ -110,21 +114,21 @@ class GMMDPropagation(nn.Module):
         channels: int | None = None,
     ) -> None:
         super().__init__()
-        _check_at_least("K", K, 1)
-        _check_at_least("lambda_s", lambda_s, 0)
-        _check_at_least("lambda_f", lambda_f if lambda_f is not None else 0, 0)
+        check_at_least("K", K, 1)
+        check_at_least("lambda_s", lambda_s, 0)
+        check_at_least("lambda_f", lambda_f if lambda_f is not None else 0, 0)
         if lambda_f is not None and weight is not None:
             raise ValueError(f"'weight' and 'lambda_f' must not be given together (got {weight} and {lambda_f})")
         weight = self.default_weight if weight is None else weight
-        _check_at_least("weight", weight, 0)
-        _check_at_least("fair_steps", fair_steps, 0)
-        _check_at_least("sample", sample if sample is not None else 1, 1)
+        check_at_least("weight", weight, 0)
+        check_at_least("fair_steps", fair_steps, 0)
+        check_at_least("sample", sample if sample is not None else 1, 1)
         if not alpha > 0:
             raise ValueError(f"'alpha' must be positive (got {alpha})")
-        _check_choice("backbone", backbone, Backbone)
-        _check_choice("step", step, Step)
-        _check_choice("bandwidth", bandwidth, Bandwidth)
-        _check_choice("kernel", kernel, KernelName)
+        check_choice("backbone", backbone, Backbone)
+        check_choice("step", step, Step)
+        check_choice("bandwidth", bandwidth, Bandwidth)
+        check_choice("kernel", kernel, KernelName)
         if backbone == "gat" and channels is None:
             raise ValueError("'channels' must be given for backbone 'gat' (got None)")
         self.K = K
@@ -165,32 +169,64 @@ class GMMDPropagation(nn.Module):
 
     # Which kernel sums it takes depends on the data: a compiler leaves the layer as it is.
     @torch.compiler.disable  # type: ignore[untyped-decorator] # torch's own
-    def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups) -> Tensor:
-        """Return `F^(K)`."""
+    def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups, reference: Reference | None = None) -> Tensor:
+        """Return `F^(K)`.
+
+        With a `reference` (see :meth:`record`) the nodes move among those of the reference and not among each other;
+        `sens` must then be `reference.groups(...)`.
+        """
         if x_in.dim() < 2 or x_in.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"'x_in' must be a float32 or float64 tensor (N, c) (got shape {tuple(x_in.shape)}, {x_in.dtype})"
             )
+        groups = self._groups(x_in, sens)
+        term_at = self._own_term(groups) if reference is None else self._stored_term(groups, reference)
         usable = x_in.detach().abs().amax((-2, -1), keepdim=True) < _LARGEST
         if bool(usable.all()):
-            return self._propagate(x_in, graph, sens)
+            return self._propagate(x_in, graph, term_at)
         # Training has diverged: nan tells so, and the other members of a population go on.
-        return torch.where(usable, self._propagate(torch.where(usable, x_in, 0.0), graph, sens), torch.nan)
+        return torch.where(usable, self._propagate(torch.where(usable, x_in, 0.0), graph, term_at), torch.nan)
 
-    def _propagate(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups) -> Tensor:
+    @torch.no_grad()
+    def record(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups, reference: Reference) -> None:
+        """Keep in `reference` what moves the nodes, so that others can move among them; without a batch axis."""
+        groups = self._groups(x_in, sens)
+        term_at, layers = self._own_term(groups), iter(reference)
+        self._propagate(x_in, graph, lambda F: RecordedTerm.of(term_at(F), next(layers)))
+        reference.scales = groups.scales.clone()
+
+    def empty_reference(self) -> Reference:
+        """Return a reference with room for what these layers feel."""
+        return Reference(self.K, 1 if self.step == "paper" else self.fair_steps + 1)
+
+    def _groups(self, x_in: Tensor, sens: Tensor | Groups) -> Groups:
         groups = sens.to(x_in) if isinstance(sens, Groups) else Groups.of(sens, x_in.dtype)
         if groups.membership.shape[-2] != x_in.shape[-2]:
             raise ValueError(f"'sens' must have {x_in.shape[-2]} entries (got {groups.membership.shape[-2]})")
+        return groups
+
+    def _own_term(self, groups: Groups) -> Callable[[Tensor], FairnessTerm]:
+        """Return what gives the fairness term of the nodes themselves, with the kernel and weight of some `F`."""
         drawn = self._draw(groups)
-        taking_part = groups if drawn is None else groups.rows(drawn)
-        discrepancy = Discrepancy(taking_part, simplified=self.simplified, kernel=self.kernel, eps=_EPS)
+        discrepancy = self._discrepancy(groups if drawn is None else groups.rows(drawn))
+        return lambda F: self._term(F, discrepancy, drawn)
+
+    def _stored_term(self, groups: Groups, reference: Reference) -> TermAt:
+        """Return what gives the fairness terms of a reference, layer by layer."""
+        discrepancy, layers = self._discrepancy(groups), iter(reference)
+        return lambda F: StoredTerm(next(layers), discrepancy)
+
+    def _discrepancy(self, groups: Groups) -> Discrepancy:
+        return Discrepancy(groups, simplified=self.simplified, kernel=self.kernel, eps=_EPS)
+
+    def _propagate(self, x_in: Tensor, graph: Graph, term_at: TermAt) -> Tensor:
         if self._is_fairness_only:
-            return self._fairness_layer(x_in, discrepancy, drawn)
+            return self._fairness_layer(x_in, term_at)
         if isinstance(graph, Tensor):
             graph = self.prepare(graph, x_in.shape[-2], x_in.dtype)
         F, smoothed = x_in, None
         for _ in range(self.K):
-            F, smoothed = self._layer(F, smoothed, x_in, graph, discrepancy, drawn)
+            F, smoothed = self._layer(F, smoothed, x_in, graph, term_at)
         return F
 
     @property
@@ -200,32 +236,16 @@ class GMMDPropagation(nn.Module):
             return False
         return not (bool(self.lambda_s.any()) if isinstance(self.lambda_s, Tensor) else self.lambda_s)
 
-    def _fairness_layer(self, x_in: Tensor, discrepancy: Discrepancy, drawn: Tensor | None) -> Tensor:
+    def _fairness_layer(self, x_in: Tensor, term_at: TermAt) -> Tensor:
         """Return `x_in` after the fairness steps alone; from `F = x_in` each of them lowers `h`."""
         if not self.fair_steps:
             return x_in
-        term = self._term(x_in, discrepancy, drawn)
+        term = term_at(x_in)
         return self._descend(x_in, 1 / (1 + term.curvature(x_in)), 1.0, term)[0]
 
     def _draw(self, groups: Groups) -> Tensor | None:
-        """Return the nodes that take part in the fairness term; None means all.
-
-        These are the nodes of known group or, if sampled, `N_s` of each group: others at each call in training,
-        always the same in evaluation.
-        """
-        if self.sample is None:
-            if int(groups.sizes.sum()) == groups.membership.shape[-2]:
-                return None
-            weights = groups.membership.sum(-1)
-            drawn = torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()
-            return drawn if len(drawn) else None  # if nobody is compared, all may take part
-        generator = None if self.training else torch.Generator().manual_seed(self.sample_seed)
-        parts = []
-        for column in groups.membership.T:
-            nodes = torch.nonzero(column).flatten()
-            shuffle = torch.randperm(len(nodes), generator=generator).to(nodes.device)
-            parts.append(nodes[shuffle[: self.sample]])
-        return torch.cat(parts).sort().values
+        """Return the nodes that take part: others at each call in training, always the same in evaluation."""
+        return draw(groups, self.sample, None if self.training else self.sample_seed)
 
     def _layer(
         self,
@@ -233,8 +253,7 @@ class GMMDPropagation(nn.Module):
         smoothed: Tensor | None,
         x_in: Tensor,
         graph: Adjacency | Structure,
-        discrepancy: Discrepancy,
-        drawn: Tensor | None,
+        term_at: TermAt,
     ) -> tuple[Tensor, Tensor | None]:
         """Return the next `F` and, where it was needed, the product of the operator with it; given that of this one."""
         gamma = 1 / (1 + self.lambda_s)
@@ -242,16 +261,17 @@ class GMMDPropagation(nn.Module):
             smoothed = self._smooth(F, graph)
         Y = torch.lerp(x_in, smoothed, 1 - gamma)
         if self.step == "paper":
-            return Y - gamma * self._term(F, discrepancy, drawn).gradient(F)[0], None
+            return Y - gamma * term_at(F).gradient(F)[0], None
         if self.fair_steps == 0:
             return Y, None
-        term = self._term(Y, discrepancy, drawn)
+        term = term_at(Y)
         size = 1 / (1 / gamma + term.curvature(Y))
         moved, at_most = self._descend(Y, size, gamma, term)
         # Only these operators come from an objective; attention and sums over neighbours do not.
-        if self.backbone != "gcn" or not isinstance(graph, Adjacency) or not graph.is_symmetric:
+        has_objective = self.backbone == "gcn" and isinstance(graph, Adjacency) and graph.is_symmetric
+        if not has_objective and not term.was_damped:
             return moved, None
-        next_smoothed = graph @ moved
+        next_smoothed = self._smooth(moved, graph)
         with torch.no_grad():
             # h_s(F) - h_s(moved), the operator being symmetric.
             both = F + moved
@@ -263,7 +283,7 @@ class GMMDPropagation(nn.Module):
         damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
         return torch.where(lowered[..., None, None], moved, damped), None
 
-    def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: FairnessTerm) -> tuple[Tensor, Tensor]:
+    def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term) -> tuple[Tensor, Tensor]:
         """Take the fairness steps from `Y`; return where they led, and a bound on the fairness term there."""
         take_steps = descend_with_momentum if self.momentum else descend
         return take_steps(Y, size, gamma, term, self.fair_steps)
@@ -325,13 +345,3 @@ class GMMDSPropagation(GMMDPropagation):
 
     simplified = True
     default_weight = 1.0
-
-
-def _check_at_least(name: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise ValueError(f"'{name}' must be at least {least} (got {value})")
-
-
-def _check_choice(name: str, value: str, choices: Any) -> None:
-    if value not in get_args(choices):
-        raise ValueError(f"'{name}' must be one of {get_args(choices)} (got {value!r})")

@@ -28,7 +28,7 @@ def check_data(data: Data, for_training: bool) -> None:
         value = data.get(name)
         if value is not None and not isinstance(value, Tensor):
             raise DataError(f"'data.{name}' must be a tensor (got {type(value).__name__})")
-    _check_features(data.x)
+    _check_features(data.x, least=2 if for_training else 1)
     nodes, features = data.x.shape
     try:
         check_edge_index(data.edge_index, nodes)
@@ -76,10 +76,10 @@ def _warn_of_one_way_edges(edge_index: Tensor, nodes: int) -> None:
         )
 
 
-def _check_features(x: Tensor) -> None:
-    if x.dim() != 2 or x.shape[0] < 2 or x.shape[1] < 1 or not x.is_floating_point():
+def _check_features(x: Tensor, least: int) -> None:
+    if x.dim() != 2 or x.shape[0] < least or x.shape[1] < 1 or not x.is_floating_point():
         raise DataError(
-            "'data.x' must be floating point features of shape (N, d), N at least 2 "
+            f"'data.x' must be floating point features of shape (N, d), N at least {least} "
             f"(got shape {tuple(x.shape)}, {x.dtype})"
         )
     try:

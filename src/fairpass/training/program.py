@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
+from fairpass.nn.norm import node_norms, norm_statistics
+from fairpass.training.scoring import ReferenceName, UnknownGroup
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
 
@@ -21,7 +23,8 @@ class Program(nn.Module, ABC):
     - `loss(logits, task)`: for methods with one loss and one optimizer, which is all the default `epoch` needs; or
     - `configure(training)` and `epoch(task)`: for methods with several; and
     - `prepare(task, training)`: what comes before the first epoch; and
-    - `finish(task)`: what comes after the last.
+    - `finish(task)`: what comes after the last; and
+    - `score(task, ...)`: if its output for a node depends on other nodes than those nearby.
 
     All that an interrupted fit or a stored model needs later must be in `state_dict`: parameters, and buffers
     for the rest. Random numbers come from PyTorch's global generators, and the settings of optimizers are
@@ -50,11 +53,39 @@ class Program(nn.Module, ABC):
                 self.edges = debiased(task.edge_index)
         """
 
+    @torch.no_grad()
     def finish(self, task: Task) -> None:
-        """Do what comes after the last epoch, with the selected epoch's parameters in place; by default nothing.
+        """Do what comes after the last epoch, with the selected epoch's parameters in place.
 
-        What it finds must live in buffers, as for `prepare`.
+        By default normalisations keep the statistics of the fitted graph. What it finds must live in buffers, as for
+        `prepare`.
         """
+        if node_norms(self):
+            with norm_statistics(self, "keep"):
+                self(task)
+
+    @property
+    def keeps_reference(self) -> bool:
+        """Return whether everything is kept that a node's score needs besides the node and its neighbours."""
+        return all(norm.is_fitted for norm in node_norms(self))
+
+    def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
+        """Return the logits of nodes to be scored after training, `(N, C)`.
+
+        Args:
+            task: the graph.
+            reference: `"fitted"`: what depends on many nodes at once is as it was on the fitted graph, so that a node's
+                score depends on the node and its neighbours alone; `"batch"`: it is that of this graph's nodes.
+            unknown_group: for methods that need the groups at prediction; see `group_shares`.
+        """
+        with norm_statistics(self, reference):
+            logits: Tensor = self(task)
+        return logits
+
+    def check_state(self) -> None:
+        """Raise `ValueError` if buffers that were read from a file do not fit the program."""
+        for norm in node_norms(self):
+            norm.check()
 
     @property
     def carries_logits(self) -> bool:

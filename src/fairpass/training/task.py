@@ -13,6 +13,7 @@ from fairpass.kernels import Groups
 from fairpass.nn import Adjacency, Structure
 from fairpass.nn.adjacency import Kind
 from fairpass.nn.convolution import Backbone, Operator
+from fairpass.nn.group_estimator import GroupEstimator
 from fairpass.training.checks import check_data
 from fairpass.training.tensors import raw_bytes, to_json
 
@@ -88,6 +89,13 @@ class Task:
     def train_nodes(self) -> Tensor:
         """Return the labelled training nodes' indices."""
         return self.nodes("train")
+
+    @cached_property
+    def group_estimator(self) -> GroupEstimator:
+        """Return an estimate of the groups from the features; the validation nodes calibrate it."""
+        estimator = GroupEstimator()
+        estimator.fit(self.x, self.sens, self.masks["val"], self.num_groups, self.sens_column)
+        return estimator
 
     @property
     def group_sizes(self) -> tuple[int, ...]:

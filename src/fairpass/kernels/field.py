@@ -1,0 +1,175 @@
+"""Kernel sums over fixed sources, kept in a form that is evaluated anywhere, also alone and much later.
+
+A field is :math:`E(x) = \\sum_j k(x, s_j) w_j` for each column of the strengths. What is kept of the sources are their
+moments, a few numbers whatever their count is; or, if these would be more numbers than the sources have, the sources.
+Away from all sources a Gaussian vanishes, while its Fourier series repeats itself. So the box of a kept series has room
+for a reach on every side, and beyond it the field is 0.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairpass.kernels.box import MAX_DIMENSION, Box, feature_count, reach
+from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, pairwise_vjp
+from fairpass.kernels.spectral import Expansion
+
+# Tolerance of a kept series. It is kept once and costs little, so it adds nothing to the error of the layers.
+_EPS = 1e-8
+# A series of fewer numbers than this is kept in any case.
+_FEW_NUMBERS = 1 << 12
+
+
+class Field(ABC):
+    """A kernel sum over fixed sources."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Return the dimension of the points."""
+
+    @abstractmethod
+    def slopes(self, points: Tensor) -> Tensor:
+        """Return the gradient of each column's sum at each of the points `(N, d)`, shape `(N, q, d)`."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what the field consists of, by name; `field_of` makes the field of it again."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Series(Field):
+    """A field as the moments of a Fourier series; everything but the moments is in float64.
+
+    Attributes:
+        alpha: kernel parameter, `()`.
+        center: of the box, `(d,)`.
+        side: of the box along each axis, `(d,)`; at its borders the kernel of every source is negligible.
+        moments: `(q, m_d, m_1, ..., m_{d-1})`.
+    """
+
+    alpha: Tensor
+    center: Tensor
+    side: Tensor
+    moments: Tensor
+
+    def __post_init__(self) -> None:
+        dimension = self.center.numel()
+        sizes = self.moments.shape[1:]
+        _check(self.center.shape == self.side.shape == (dimension,) and self.alpha.dim() == 0, "one alpha and box")
+        _check(1 <= dimension <= MAX_DIMENSION and len(sizes) == dimension, "moments for each dimension")
+        _check(all(size % 2 == 1 for size in sizes), "a constant, cosines and sines in each dimension")
+        _check(bool((self.side > 0).all()) and bool(self.alpha > 0), "a positive alpha and side")
+
+    @classmethod
+    def of(cls, points: Tensor, strengths: Tensor, alpha: Tensor) -> "Series | None":
+        """Return the series of `(n, d)` sources with `(n, q)` strengths; None if the sources take less room."""
+        n, dimension = points.shape
+        low, high = (bound.double() for bound in torch.aminmax(points, dim=0))
+        margin = float(reach(np.array([float(alpha)]), _EPS, dimension)[0])
+        side = high - low + 2 * margin
+        sizes = tuple(feature_count(length / margin, _EPS, dimension) for length in side.tolist())
+        numbers = strengths.shape[1] * math.prod(sizes)
+        if numbers > max(_FEW_NUMBERS, n * (dimension + strengths.shape[1])):
+            return None
+        center = (low + high) / 2
+        box = _box(alpha, side, sizes, strengths)
+        moments = _expansion(box, points, center).moments(strengths.mT[None].contiguous())
+        shape = strengths.shape[1], sizes[-1], *sizes[:-1]
+        return cls(alpha.double(), center, side, moments.reshape(shape))
+
+    @property
+    def dimension(self) -> int:
+        """Return the dimension of the points."""
+        return len(self.center)
+
+    def slopes(self, points: Tensor) -> Tensor:
+        """Return the gradient of each column's sum at each point; 0 outside the box."""
+        q, last, *others = self.moments.shape
+        box = _box(self.alpha, self.side, (*others, last), points)
+        first = box.gradient(self.moments.to(points).reshape(1, q, last, -1))
+        values = _expansion(box, points, self.center).evaluate(first.flatten(1, 2))
+        slopes = torch.unflatten(values[0], 0, first.shape[1:3]).permute(2, 1, 0)
+        inside = ((points.double() - self.center).abs() <= self.side / 2).all(-1)
+        return torch.where(inside[:, None, None], slopes, 0.0)
+
+
+@dataclass(frozen=True)
+class Sources(Field):
+    """A field as its sources.
+
+    Attributes:
+        alpha: kernel parameter, `()`.
+        points: `(n, d)`.
+        strengths: `(n, q)`.
+        laplace: whether the kernel is Laplace's, `()`.
+    """
+
+    alpha: Tensor
+    points: Tensor
+    strengths: Tensor
+    laplace: Tensor
+
+    def __post_init__(self) -> None:
+        _check(self.points.dim() == self.strengths.dim() == 2, "a matrix of points and one of strengths")
+        _check(len(self.points) == len(self.strengths), "strengths for each of the points")
+        _check(self.alpha.dim() == 0 and bool(self.alpha > 0), "a positive alpha")
+
+    @property
+    def dimension(self) -> int:
+        """Return the dimension of the points."""
+        return self.points.shape[1]
+
+    def slopes(self, points: Tensor) -> Tensor:
+        """Return the gradient of each column's sum at each point."""
+        kernel = LAPLACE if bool(self.laplace) else GAUSSIAN
+        sources, alpha = self.points.to(points)[None], self.alpha.to(points)[None]
+        columns = self.strengths.to(points)
+        ones = points.new_ones((1, len(points), 1))
+        by_column = [
+            pairwise_vjp(kernel, points[None], sources, column[None, :, None], alpha, ones)[0][0]
+            for column in columns.unbind(1)
+        ]
+        return torch.stack(by_column, 1)
+
+
+def field_of(tensors: Mapping[str, Tensor]) -> Field:
+    """Return the field of stored tensors.
+
+    Raises:
+        ValueError: if they are not those of a field.
+    """
+    for name, value in tensors.items():
+        _check(bool(torch.isfinite(value).all()), f"finite numbers in '{name}'")
+    for kind in (Series, Sources):
+        if tensors.keys() == kind.__dataclass_fields__.keys():
+            return kind(**tensors)
+    raise ValueError(f"a kernel field must have the tensors of a series or of sources (got {sorted(tensors)})")
+
+
+@torch.no_grad()
+def kept_field(points: Tensor, strengths: Tensor, alpha: Tensor, *, laplace: bool = False) -> Field:
+    """Return the field of `(n, d)` sources with `(n, q)` strengths in the form that takes the least room."""
+    series = None
+    if not laplace and points.shape[1] <= MAX_DIMENSION and len(points):
+        series = Series.of(points, strengths, alpha)
+    return series or Sources(alpha.double(), points.clone(), strengths.clone(), torch.tensor(laplace))
+
+
+def _box(alpha: Tensor, side: Tensor, sizes: tuple[int, ...], like: Tensor) -> Box:
+    axes = np.eye(len(sizes))[None]
+    return Box(axes, side.double().cpu().numpy()[None], sizes, alpha.double().cpu().numpy().reshape(1), like)
+
+
+def _expansion(box: Box, points: Tensor, center: Tensor) -> Expansion:
+    return Expansion(box, (points.double() - center.to(points.device)).mT[None].contiguous(), keep=False)
+
+
+def _check(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"a kernel field must have {what}")

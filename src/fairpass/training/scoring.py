@@ -1,0 +1,40 @@
+"""How nodes are scored after training: among whom, and what becomes of those whose group is not known."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from fairpass.errors import DataError
+from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.training.task import Task
+
+ReferenceName = Literal["fitted", "batch"]
+UnknownGroup = Literal["none", "estimate", "error"]
+
+
+def group_shares(task: Task, num_groups: int, unknown_group: UnknownGroup, estimator: GroupEstimator) -> Tensor:
+    """Return the probability that each node is in each group, `(N, G)`: 1 for its own, if that is known.
+
+    Args:
+        task: the graph.
+        num_groups: `G` of the fitted graph.
+        unknown_group: what becomes of a node of unknown group: `"none"` gives it a row of zeros, so that no group's
+            correction is applied; `"estimate"` the probabilities of the estimator; `"error"` raises `DataError`.
+        estimator: of the groups.
+    """
+    largest = int(task.sens.max())
+    if largest >= num_groups:
+        raise DataError(f"'data.sens' must be one of the {num_groups} groups of the fitted graph (got {largest})")
+    unknown = task.sens < 0
+    shares = torch.nn.functional.one_hot(task.sens.clamp(min=0), num_groups).to(task.x)
+    shares[unknown] = 0.0
+    if unknown_group == "none" or not bool(unknown.any()):
+        return shares
+    if unknown_group == "error":
+        raise DataError(
+            f"'data.sens' must be known for every node with unknown_group='error' (got {int(unknown.sum())} unknown)"
+        )
+    if estimator.is_empty:
+        raise DataError("'unknown_group' cannot be 'estimate': this model was stored without an estimate of the groups")
+    return torch.where(unknown[:, None], estimator(task.x), shares)

@@ -147,6 +147,15 @@ class MethodBattery:
         bare = Data(x=other.x, edge_index=other.edge_index, sens=other.sens)
         assert torch.equal(fitted.predict_proba(bare), fitted.predict_proba(other))
 
+    def test_a_score_does_not_depend_on_who_else_is_scored(self, data: Data, fitted: NodeClassifier) -> None:
+        def scores(rows: list[int]) -> Tensor:
+            people = Data(x=data.x[rows], sens=data.sens[rows], edge_index=torch.empty(2, 0, dtype=torch.long))
+            return fitted.predict_proba(people)
+
+        together = scores(list(range(30)))
+        for rows in ([4], [20, 3], torch.nonzero(data.sens[:30] == 1).flatten().tolist()):
+            torch.testing.assert_close(scores(rows), together[rows], rtol=0, atol=1e-6)
+
     def test_some_groups_and_labels_are_unknown(self, kind: Kind, data: Data) -> None:
         partly = some_unknown(data)
         partly.y = torch.where(torch.arange(150) % 7 == 0, -1, data.y)

@@ -9,7 +9,7 @@ from benchmarks.rivals import GRAPHS
 from fairpass.files import write_text
 
 ROOT = Path(__file__).parent
-PAGES = tuple(ROOT.parent / "docs" / name for name in ("performance.md", "rivals.md"))
+PAGES = tuple(ROOT.parent / "docs" / name for name in ("performance.md", "rivals.md", "how-it-works.md"))
 # Marker on a page -> benchmark and position of its table.
 TABLES = {
     "kernel": ("kernels", 0),
@@ -23,6 +23,8 @@ TABLES = {
     "momentum": ("choices", 0),
     "calibration": ("choices", 1),
     "window": ("choices", 2),
+    "person": ("people", 0),
+    "unknown": ("people", 1),
     **{f"rivals-{graph}": ("rivals", position) for position, graph in enumerate(GRAPHS)},
 }
 

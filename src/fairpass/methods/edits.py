@@ -1,5 +1,6 @@
 """EDITS: debias features and edges first, then train a GNN on what came out."""
 
+import logging
 from typing import Any, ClassVar, get_args
 
 import torch
@@ -19,6 +20,8 @@ from fairpass.methods.edits_debias import Debiasing, debias
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone, Operator
 from fairpass.training import Program, Task, Training
+
+logger = logging.getLogger(__name__)
 
 # What the authors use for each data set.
 _AUTHORS: dict[str, dict[str, Any]] = {
@@ -47,8 +50,9 @@ class EDITS(NodeClassifier):
     its weight fell by more than :math:`\tau` times the most that any fell. A GNN is trained with cross-entropy on
     the result.
 
-    On the fitted graph (the same `edge_index`) predictions are made with the debiased edges. Which edges to change
-    cannot be told for another graph, so that is taken as it is, with the same columns set to zero.
+    EDITS is transductive. On the fitted graph (the same `edge_index`) predictions are made with the debiased edges.
+    Which edges to change cannot be told for another graph, nor for the fitted one with people added to it, so that is
+    taken as it is, with the same columns set to zero: fairness that came from the edges is lost there.
 
     What differs from the public code: :math:`\tilde A` is never dense, only the edges and the most promising
     candidates are stored, see :mod:`~fairpass.methods.edits_debias`, so that memory grows with the edges. The
@@ -175,6 +179,7 @@ class _Debiased(Program):
     def operator(self, task: Task) -> Operator:
         """Return the operator of the debiased graph, if this is the one that was; else of this one."""
         if not torch.equal(task.edge_index, self.fitted_edges):
+            logger.warning("EDITS debiased the edges of the fitted graph; these are other edges, taken as they are")
             return task.operator(self.network.backbone)
         if self._operator is None:
             debiased = Task(Data(x=task.x, edge_index=self.edges), task.device, need_masks=False)

@@ -125,7 +125,7 @@ def _found(ends: "pd.Series[Any]", ids: "pd.Index[Any]") -> NDArray[np.int64]:
     strangers = texts[found < 0]
     if len(strangers):
         others = strangers.nunique() - 1
-        more = f" ({others} other ids are neither, too)" if others else ""
+        more = f" (and {others} other id{'s' if others > 1 else ''})" if others else ""
         raise DataError(
             f"'edges' names {strangers.iloc[0]!r} in row {strangers.index[0]}, "
             f"which is neither a new node nor one of the graph{more}"

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from fairpass import from_tables, join_tables, load_model
 from fairpass.cli.app import app
+from fairpass.errors import DataError
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.predictions import prediction_table
 
@@ -348,6 +349,31 @@ def test_options_that_do_not_go_together(run: Run, arguments: list[str], message
     result = run("predict", "nowhere", *arguments, "--graph", "runs/people", "--out", "found.csv")
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_tables_are_not_overwritten(run: Run, moved: Path) -> None:
+    place = f"{moved / 'applicants.csv'},{moved / 'acquaintances.csv'}"
+    for name in ("new.csv", "new_edges.csv", "applicants.csv", "acquaintances.csv"):
+        before = (moved / name).read_bytes()
+        result = run("predict", moved / PLAIN, *new_tables(moved), "--graph", place, "--out", moved / name)
+        assert result.exit_code == 2
+        assert "--out must be another file than the tables" in result.stderr
+        assert (moved / name).read_bytes() == before
+
+
+def test_a_model_of_a_joined_graph_names_no_tables(project: Path) -> None:
+    graph = fitted_graph(load_model(project / PLAIN).provenance_, str(project / "runs/applicants"))
+    joined = join_tables(graph, newcomers())
+    with pytest.raises(DataError, match="fitted to a graph that was itself joined"):
+        fitted_graph(joined.provenance, str(project / "runs/applicants"))
+
+
+def test_a_table_of_edges_without_rows(run: Run, project: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.csv").write_text("applicant,knows\n")
+    arguments = ["--nodes", project / "new.csv", "--edges", tmp_path / "none.csv", "--out", tmp_path / "found.csv"]
+    result = run("predict", project / PLAIN, *arguments, "--graph", project / "runs/applicants")
+    assert result.exit_code == 0, result.output
+    assert "the 180 nodes of the graph: 0. New nodes without any edge: 3." in result.stdout
 
 
 def test_evaluate_needs_edges(run: Run, project: Path) -> None:

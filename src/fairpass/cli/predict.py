@@ -69,6 +69,7 @@ def predict(
     """
     if out.suffix not in (".csv", ".parquet"):
         raise typer.BadParameter(f"--out must end in .csv or .parquet (got {str(out)!r})")
+    _check_no_table_is_lost(out, graph, fitted)
     groups = {"missing_sensitive": prediction.missing_sensitive}
     if fitted is None:
         classifier, data = load_with_graph(model, graph, edges=None, **groups)
@@ -83,6 +84,13 @@ def predict(
     for sentence in (_edges(data), _groups(predictions, prediction)):
         if sentence:
             print_line(sentence)
+
+
+def _check_no_table_is_lost(out: Path, graph: GraphOptions, fitted: str | None) -> None:
+    """Refuse to write the predictions over a table that they are made from."""
+    tables = [graph.nodes, graph.edges, *(Path(part) for part in (fitted or "").split(",") if part)]
+    if out.exists() and any(table is not None and table.exists() and table.samefile(out) for table in tables):
+        raise typer.BadParameter(f"--out must be another file than the tables (got {str(out)!r})")
 
 
 def _edges(data: "Data") -> str:

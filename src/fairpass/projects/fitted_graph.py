@@ -44,6 +44,8 @@ def fitted_graph(provenance: Mapping[str, Any] | None, place: str) -> Data:
     if provenance is None or "encoding" not in provenance:
         origin = (provenance or {}).get("title") or "a graph that was made in Python"
         raise DataError(f"new nodes can be joined to a graph of one's own tables only (the model's is {origin})")
+    if "new" in provenance:
+        raise DataError("the model was fitted to a graph that was itself joined from several tables: join it in Python")
     options = {name: value for name, value in provenance["options"].items() if value is not None}
     if Path(place).is_dir():
         tables = _tables_of_run(provenance, Path(place))

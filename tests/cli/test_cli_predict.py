@@ -181,7 +181,7 @@ def test_unknown_groups_are_counted(run: Run, project: Path, tmp_path: Path) -> 
     place = ["--graph", project / "runs/applicants"]
     result = run("predict", project / MODEL, "--nodes", tmp_path / "new.csv", *place, "--out", out)
     assert result.exit_code == 0, result.output
-    sentence = "Nodes of unknown group: 3 of 3; they were treated as members of no group."
+    sentence = "Nodes of unknown group: 3 of 3; where the method needs the group, their scores are not corrected."
     assert result.stdout.splitlines()[-1] == sentence
     assert pd.read_csv(out)["group"].isna().all()
 

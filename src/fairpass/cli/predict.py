@@ -37,7 +37,10 @@ EXAMPLES = examples(
 )
 
 # What is done with nodes of unknown group; those of "error" do not come so far.
-_DONE = {"none": "they were treated as members of no group", "estimate": "their group was estimated"}
+_DONE = {
+    "none": "where the method needs the group, their scores are not corrected",
+    "estimate": "where the method needs the group, theirs is estimated from the features",
+}
 
 
 @with_option_groups

@@ -17,15 +17,17 @@ class PredictionOptions:
     reference: Annotated[
         Reference | None,
         typer.Option(
-            help="Whose distribution a group is moved towards: that of the nodes of the fit (`fitted`, the default), "
-            "or that of the nodes given now (`batch`)."
+            help="Among whom each node is scored: the nodes of the fit, so that nobody else matters (`fitted`, the "
+            "default wherever the model can), or the nodes given now (`batch`).",
+            show_default=False,
         ),
     ] = None
     unknown_group: Annotated[
         UnknownGroup | None,
         typer.Option(
-            help="What to do with nodes whose group is unknown: treat them as of no group (`none`, the default), "
-            "estimate it, or refuse them."
+            help="Where a method needs a node's group, and it is unknown: correct nothing (`none`, the default), "
+            "`estimate` the group from the features, or refuse the node (`error`).",
+            show_default=False,
         ),
     ] = None
 

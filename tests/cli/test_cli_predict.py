@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 import pytest
@@ -17,9 +17,12 @@ from typer.testing import CliRunner, Result
 
 from fairpass import from_tables, join_tables, load_model
 from fairpass.cli.app import app
+from fairpass.cli.prediction_options import Reference, UnknownGroup
 from fairpass.errors import DataError
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.predictions import prediction_table
+from fairpass.training.scoring import ReferenceName
+from fairpass.training.scoring import UnknownGroup as LibraryUnknownGroup
 
 Run = Callable[..., Result]
 
@@ -81,6 +84,8 @@ def expected_table(folder: Path, model: str = PLAIN) -> pd.DataFrame:
 
 
 def check_same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
+    # A file says nan where there is no group.
+    found, expected = (table.assign(group=table["group"].astype(object).fillna("")) for table in (found, expected))
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-5)
 
 
@@ -184,6 +189,83 @@ def test_unknown_groups_are_counted(run: Run, project: Path, tmp_path: Path) -> 
     sentence = "Nodes of unknown group: 3 of 3; where the method needs the group, their scores are not corrected."
     assert result.stdout.splitlines()[-1] == sentence
     assert pd.read_csv(out)["group"].isna().all()
+
+
+@pytest.mark.parametrize("model", [MODEL, PLAIN])
+def test_one_person(run: Run, project: Path, tmp_path: Path, model: str) -> None:
+    """Without edges, label or group: as a graph of one node, and as one more node of the graph of the fit."""
+    newcomers().head(1).drop(columns="ethnicity").to_csv(tmp_path / "one.csv", index=False)
+    out = tmp_path / "found.csv"
+    found = []
+    for place in ([], ["--graph", project / "runs/applicants"]):
+        result = run("predict", project / model, "--nodes", tmp_path / "one.csv", *place, "--out", out)
+        assert result.exit_code == 0, result.output
+        assert "Nodes of unknown group: 1 of 1;" in result.stdout
+        found.append(pd.read_csv(out))
+    assert found[0]["node"].tolist() == ["N-1"]
+    # Scored among the people of the fit, it does not matter who else is there.
+    check_same(*found)
+
+
+def test_scores_do_not_depend_on_who_else_is_new(predict: Callable[..., pd.DataFrame], project: Path) -> None:
+    newcomers().tail(1).to_csv(project / "last.csv", index=False)
+    place = ["--graph", project / "runs/applicants"]
+    together = predict(project / MODEL, *new_tables(project), *place)
+    alone = predict(project / MODEL, "--nodes", project / "last.csv", *place)
+    check_same(alone, together.tail(1).reset_index(drop=True))
+
+
+@pytest.mark.parametrize(("option", "value"), [("reference", "batch"), ("unknown_group", "estimate")])
+def test_how_to_score_is_passed_on(run: Run, project: Path, tmp_path: Path, option: str, value: str) -> None:
+    newcomers().drop(columns="ethnicity").to_csv(tmp_path / "new.csv", index=False)
+    their_edges().to_csv(tmp_path / "new_edges.csv", index=False)
+    flags = ["--graph", project / "runs/applicants", f"--{option.replace('_', '-')}", value]
+    result = run("predict", project / MODEL, *new_tables(tmp_path), *flags, "--out", tmp_path / "found.csv")
+    assert result.exit_code == 0, result.output
+    if option == "unknown_group":
+        done = "where the method needs the group, theirs is estimated from the features."
+        assert result.stdout.splitlines()[-1] == f"Nodes of unknown group: 3 of 3; {done}"
+    classifier = load_model(project / MODEL)
+    graph = fitted_graph(classifier.provenance_, str(project / "runs/applicants"))
+    joined = join_tables(graph, tmp_path / "new.csv", tmp_path / "new_edges.csv")
+    found, usual = pd.read_csv(tmp_path / "found.csv"), prediction_table(classifier, joined)
+    check_same(found, prediction_table(classifier, joined, **{option: value}))
+    assert (found["score of approved"] - usual["score of approved"]).abs().max() > 1e-6
+
+
+def test_evaluate_passes_on_how_to_score(run: Run, project: Path, tmp_path: Path) -> None:
+    table = applicants()
+    table.loc[::4, "ethnicity"] = None
+    table.to_csv(tmp_path / "others.csv", index=False)
+    tables = ["--nodes", tmp_path / "others.csv", "--edges", project / "acquaintances.csv", "--json"]
+    found = {}
+    for flags in ((), ("--unknown-group", "estimate"), ("--reference", "batch")):
+        result = run("evaluate", project / MODEL, *tables, *flags)
+        assert result.exit_code == 0, result.output
+        found[flags] = json.loads(result.stdout)["evaluation"]["auc"]
+    assert len(set(found.values())) == 3
+    refused = run("evaluate", project / MODEL, *tables, "--unknown-group", "error")
+    assert refused.exit_code == 1
+    assert "column 'ethnicity' must have a value for each node" in refused.stderr
+
+
+def test_groups_of_known_people_may_be_unknown_if_those_of_new_ones_are_not(
+    predict: Callable[..., pd.DataFrame], project: Path
+) -> None:
+    assert applicants()["ethnicity"].isna().any()
+    flags = [*new_tables(project), "--graph", project / "runs/applicants"]
+    check_same(predict(project / MODEL, *flags, "--unknown-group", "error"), predict(project / MODEL, *flags))
+
+
+def test_a_method_without_groups_refuses_nobody_of_the_fit(run: Run, project: Path, tmp_path: Path) -> None:
+    tables = ["--nodes", project / "applicants.csv", "--edges", project / "acquaintances.csv"]
+    flags = ["--unknown-group", "error", "--out", tmp_path / "found.csv"]
+    result = run("predict", project / PLAIN, *tables, *flags)
+    assert result.exit_code == 0, result.output
+    assert "Nodes of unknown group: 2 of 180; the method does not need the group." in result.stdout
+    result = run("predict", project / MODEL, *tables, *flags)
+    assert result.exit_code == 1
+    assert "must be known for every node with unknown_group='error' (got 2 unknown)" in result.stderr
 
 
 @pytest.mark.parametrize("joined", [True, False])
@@ -374,6 +456,11 @@ def test_a_table_of_edges_without_rows(run: Run, project: Path, tmp_path: Path) 
     result = run("predict", project / PLAIN, *arguments, "--graph", project / "runs/applicants")
     assert result.exit_code == 0, result.output
     assert "the 180 nodes of the graph: 0. New nodes without any edge: 3." in result.stdout
+
+
+def test_types_are_the_library_s() -> None:
+    assert get_args(Reference) == get_args(ReferenceName)
+    assert get_args(UnknownGroup) == get_args(LibraryUnknownGroup)
 
 
 def test_evaluate_needs_edges(run: Run, project: Path) -> None:

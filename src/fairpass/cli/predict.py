@@ -36,10 +36,11 @@ EXAMPLES = examples(
     }
 )
 
-# What is done with nodes of unknown group; those of "error" do not come so far.
+# What is done with nodes of unknown group.
 _DONE = {
     "none": "where the method needs the group, their scores are not corrected",
     "estimate": "where the method needs the group, theirs is estimated from the features",
+    "error": "the method does not need the group",  # or it would have refused them
 }
 
 

@@ -114,7 +114,7 @@ def test_the_graph_is_that_of_the_fit(project: Path) -> None:
     check_same(prediction_table(load_model(project / MODEL), graph), scores)
 
 
-def test_the_tables_of_the_fit_by_name(run: Run, predict: Callable[..., pd.DataFrame], moved: Path) -> None:
+def test_the_tables_of_the_fit_by_name(predict: Callable[..., pd.DataFrame], moved: Path) -> None:
     tables = f"{moved / 'applicants.csv'},{moved / 'acquaintances.csv'}"
     found = predict(moved / PLAIN, *new_tables(moved), "--graph", tables)
     check_same(found, expected_table(moved))

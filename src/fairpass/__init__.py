@@ -12,6 +12,8 @@ __version__ = "0.2.0"
 _HOME = {
     "load": "fairpass.datasets",
     "from_tables": "fairpass.datasets",
+    "join": "fairpass.datasets",
+    "join_tables": "fairpass.datasets",
     "synthetic": "fairpass.datasets",
     "describe": "fairpass.datasets",
     "find_bias": "fairpass.datasets",
@@ -81,6 +83,8 @@ __all__ = [
     "fit_all",
     "from_tables",
     "graph_gain",
+    "join",
+    "join_tables",
     "load",
     "load_model",
     "synthetic",

@@ -21,6 +21,8 @@ MissingSensitive = Literal["error", "unknown"]
 # What can be said of a benchmark; everything else is about tables.
 _OF_BENCHMARKS = {"name", "scale", "keep_sensitive", "split_seed"}
 _NEEDED_FOR_TABLES = ("nodes", "edges", "label", "sensitive")
+# What can be said of new nodes that are joined to a graph; the rest is as it was for that graph.
+_OF_NEW_NODES = {"nodes", "edges", "id", "source", "target", "missing_sensitive", "text_encoding"}
 
 
 def _tables(help: str, *names: str, metavar: str | None = "COLUMN") -> OptionInfo:
@@ -118,10 +120,7 @@ class GraphOptions:
             defaults: Arguments for what the user did not say, such as the `encoding`, the label and the
                 sensitive column that a fitted model knows.
         """
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in given.items() if value not in (None, [])}
-        if self.sensitive and len(self.sensitive) == 1:
-            given["sensitive"] = self.sensitive[0]
+        given = self._given()
         if self.name is not None:
             _check_benchmark(given)
             return _load_benchmark(defaults | given)
@@ -133,6 +132,30 @@ class GraphOptions:
             from fairpass.datasets import from_tables
 
             return from_tables(**arguments)
+
+    def check_new_nodes(self) -> None:
+        """Raise `BadParameter` unless the options say which new nodes are to be joined to a graph, and nothing else."""
+        if self.name is not None:
+            raise typer.BadParameter(f"--graph cannot go with the benchmark {self.name!r}: it is for own tables")
+        if self.nodes is None:
+            raise typer.BadParameter("--graph needs --nodes, the table of the new nodes")
+        misplaced = [_flag(name) for name in self._given() if name not in _OF_NEW_NODES]
+        if misplaced:
+            raise typer.BadParameter(f"{', '.join(misplaced)} cannot go with --graph: it is as it was for that graph")
+
+    def join_to(self, graph: "Data", **defaults: Any) -> "Data":
+        """Return a graph joined with the new nodes; `defaults` are for what the user did not say."""
+        with working("Reading the tables"):
+            from fairpass.datasets import join_tables
+
+            return join_tables(graph, **defaults | self._given())
+
+    def _given(self) -> dict[str, Any]:
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {name: value for name, value in given.items() if value not in (None, [])}
+        if self.sensitive and len(self.sensitive) == 1:
+            given["sensitive"] = self.sensitive[0]
+        return given
 
 
 def _load_benchmark(arguments: dict[str, Any]) -> "Data":

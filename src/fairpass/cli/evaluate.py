@@ -7,6 +7,7 @@ import typer
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, working
+from fairpass.cli.prediction_options import PredictionOptions
 from fairpass.cli.results import show_evaluation, title_of
 from fairpass.cli.stored_model import ModelPath, load_with_graph
 
@@ -34,6 +35,8 @@ def evaluate(
     bootstrap: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="Resamples for 95 % confidence intervals.")
     ] = 0,
+    *,
+    prediction: PredictionOptions,
     as_json: JsonFlag = False,
 ) -> None:
     """Show how accurate and how fair a stored model is.
@@ -42,9 +45,10 @@ def evaluate(
     training. Other tables are encoded as the tables of the training were, and
     all their labelled nodes are test nodes.
     """
-    classifier, data = load_with_graph(model, graph)
+    groups = {} if prediction.unknown_group is None else {"missing_sensitive": prediction.missing_sensitive}
+    classifier, data = load_with_graph(model, graph, **groups)
     with working("Measuring"):
-        evaluation = classifier.evaluate(data, on, undefined="nan", bootstrap=bootstrap)
+        evaluation = classifier.evaluate(data, on, undefined="nan", bootstrap=bootstrap, **prediction.given())
     if as_json:
         print_json(
             {

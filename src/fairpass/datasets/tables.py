@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, get_args
 
+import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from fairpass.datasets.bins import Bins
@@ -70,7 +72,7 @@ def from_tables(
         nodes: One row per node: a path (.csv, .tsv, .parquet, .pq) or a DataFrame, whose index is ignored.
             In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are missing values.
         edges: One row per edge, likewise; it may have no rows. None if there are no edges: then `similarity`
-            says which nodes are alike enough to be joined.
+            says which nodes are alike enough to be joined. With `encoding`, both may be left out: nobody is joined.
         label: The column with the label.
         sensitive: The column with the sensitive attribute, whose values are the groups; or several, whose
             combinations are ("female × black").
@@ -118,9 +120,7 @@ def from_tables(
         on_constant=(on_constant, OnConstant),
         unknown_category=(unknown_category, UnknownCategory),
     )
-    if (edges is None) == (similarity is None):
-        given = "neither" if edges is None else "both"
-        raise DataError(f"give a table of 'edges', or a threshold of 'similarity' to make them from (got {given})")
+    _check_edges_or_similarity(edges, similarity, encoding)
     roles = columns_of({"label": label, "sensitive": sensitive, "id": id, "split": split})
     check_roles(roles, features, drop, keep_sensitive)
     known = None if encoding is None else Encoding.from_dict(encoding)
@@ -176,9 +176,8 @@ def from_tables(
         edges_from = edge_table.origin
     else:
         node_ids = _node_ids(node_table, id)
-        pairs = build_graph(x, similarity or 0.0)
-        graph = simple_graph(pairs[:, 0], pairs[:, 1], len(x))
-        edges_from = {"source": f"features at least {similarity} times as alike as the nearest", "sha256": None}
+        graph = _similarity_graph(x, similarity)
+        edges_from = edges_made(similarity)
     if split is not None:
         parts = split_by_column(node_table[split], y)
     elif known:
@@ -234,11 +233,27 @@ def from_tables(
                 "on_constant": on_constant,
                 "max_levels": max_levels,
                 "unknown_category": unknown_category,
+                "text_encoding": text_encoding,
                 "similarity": similarity,
             },
             "encoding": meaning.to_dict(),
         },
     )
+
+
+def edges_made(similarity: float | None) -> dict[str, str | None]:
+    """Return what provenance says of edges that are in no table."""
+    alike = f"features at least {similarity} times as alike as the nearest"
+    return {"source": "no edges" if similarity is None else alike, "sha256": None}
+
+
+def _check_edges_or_similarity(edges: TableSource | None, similarity: float | None, encoding: Any) -> None:
+    """Refuse two sources of edges, and none unless a remembered encoding shows that the nodes are for prediction."""
+    both = edges is not None and similarity is not None
+    neither = edges is None and similarity is None
+    if both or (neither and encoding is None):
+        given = "both" if both else "neither"
+        raise DataError(f"give a table of 'edges', or a threshold of 'similarity' to make them from (got {given})")
 
 
 def _check_no_gaps(nodes: Table, sensitive: Sequence[str]) -> None:
@@ -256,16 +271,21 @@ def _check_choices(**arguments: tuple[str, Any]) -> None:
             raise DataError(f"'{name}' must be one of {', '.join(map(repr, get_args(choices)))} (got {choice!r})")
 
 
-def _graph(
-    nodes: Table, edges: Table, id: str | None, source: str | None, target: str | None
-) -> tuple[SimpleGraph, list[Any]]:
-    """Return the graph and the ids of its nodes."""
+def ends_of(edges: Table, source: str | None, target: str | None) -> "list[pd.Series[Any]]":
+    """Return both ends of each edge: the columns with these names, by default the first two."""
     if len(edges.columns) < 2:
         raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
     source, target = source or edges.columns[0], target or edges.columns[1]
     if source == target:
         raise DataError(f"'source' and 'target' must be different columns of 'edges' (both are {source!r})")
-    ends = [edges[source], edges[target]]
+    return [edges[source], edges[target]]
+
+
+def _graph(
+    nodes: Table, edges: Table, id: str | None, source: str | None, target: str | None
+) -> tuple[SimpleGraph, list[Any]]:
+    """Return the graph and the ids of its nodes."""
+    ends = ends_of(edges, source, target)
     if edges.frame.empty:
         logger.warning("'edges' has no rows: the graph has no edges")
     ids: pd.Index[Any] = pd.RangeIndex(len(nodes.frame))
@@ -276,6 +296,13 @@ def _graph(
         ids = checked_ids(column)
     first, second = (positions(end, ids) for end in ends)
     return simple_graph(first, second, len(nodes.frame)), _node_ids(nodes, id)
+
+
+def _similarity_graph(x: NDArray[np.float32], similarity: float | None) -> SimpleGraph:
+    """Return the graph of nodes that are alike; one without edges if there is no threshold, or one node only."""
+    alone = similarity is None or len(x) == 1
+    pairs = np.empty((0, 2), dtype=np.int64) if alone else build_graph(x, similarity or 0.0)
+    return simple_graph(pairs[:, 0], pairs[:, 1], len(x))
 
 
 def _node_ids(nodes: Table, id: str | None) -> list[Any]:

@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.errors import DataError
@@ -17,28 +19,51 @@ SUFFIXES = (".csv", ".parquet")
 _SPLITS = ("train", "val", "test")
 
 
-def prediction_table(model: "NodeClassifier", data: Data) -> pd.DataFrame:
+def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.DataFrame:
     """Return one row per node: its id, score, predicted label, group, and split if it is in one.
 
-    The score is the probability of the positive label; with more than two labels there is one for each.
+    The score is the probability of the positive label; with more than two labels there is one for each. Of a graph
+    that was joined from known and new nodes (`datasets.join`), only the new ones have a row.
+
+    Args:
+        model: the fitted classifier.
+        data: the graph.
+        scoring: keyword arguments of `predict_proba`.
     """
-    probabilities = model.predict_proba(data).numpy()
+    nodes = torch.arange(data.num_nodes)
+    if data.get("new_mask") is not None:
+        nodes = nodes[data.new_mask.cpu()]
+        scoring = _for_new_nodes(data.sens[nodes], scoring)
+    probabilities = model.predict_proba(data, **scoring)
+    decided = model.decide(data, probabilities, nodes)
+    probabilities = probabilities[nodes]
     labels = data.label_names
-    scores = {"score": probabilities[:, 1]}
+    scores = {"score": probabilities[:, 1].numpy()}
     if len(labels) > 2:
-        scores = {f"score of {label}": probabilities[:, i] for i, label in enumerate(labels)}
+        scores = {f"score of {label}": probabilities[:, i].numpy() for i, label in enumerate(labels)}
+    ids = data.get("node_ids") or range(data.num_nodes)
     table = pd.DataFrame(
         {
-            "node": data.get("node_ids") or range(data.num_nodes),
+            "node": [ids[i] for i in nodes.tolist()],
             **scores,
-            "label": [labels[i] for i in model.predict(data).tolist()],
-            "group": [data.group_names[i] if i >= 0 else None for i in data.sens.tolist()],
+            "label": [labels[i] for i in decided.tolist()],
+            "group": [data.group_names[i] if i >= 0 else None for i in data.sens[nodes].tolist()],
         }
     )
     split = pd.Series(None, index=table.index, dtype=object)
     for part in _SPLITS:
-        split[data[f"{part}_mask"].numpy()] = part
+        split[data[f"{part}_mask"][nodes].numpy()] = part
     return table.assign(split=split) if split.notna().any() else table
+
+
+def _for_new_nodes(sens: Tensor, scoring: dict[str, Any]) -> dict[str, Any]:
+    """Refuse new nodes of unknown group if that is the policy; nobody asks for the group of a known node."""
+    if scoring.get("unknown_group") != "error":
+        return scoring
+    unknown = int((sens < 0).sum())
+    if unknown:
+        raise DataError(f"the group of every new node must be known with unknown_group='error' (got {unknown} unknown)")
+    return {**scoring, "unknown_group": "none"}
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> Path:

@@ -100,10 +100,11 @@ def test_a_batch_is_its_members_one_by_one(make_graph: MakeGraph, kind: Kind) ->
     assert (adjacency @ x[:0]).shape == (0, 2, 10, 4)
 
 
+@pytest.mark.parametrize("shape", [(2, 5, 2), (5, 1), (2, 5, 1)])
 @pytest.mark.parametrize("directed", [False, True])
-def test_derivatives(make_graph: MakeGraph, directed: bool) -> None:
+def test_derivatives(make_graph: MakeGraph, directed: bool, shape: tuple[int, ...]) -> None:
     adjacency = operator(make_graph(n=5, directed=directed))
-    x = torch.randn(2, 5, 2, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
     def product(x: torch.Tensor) -> torch.Tensor:
         return adjacency @ x

@@ -156,7 +156,8 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
         ctx.matrix, ctx.transpose = matrix, transpose
-        return matrix @ x
+        # With a vector the sparse library takes half to two thirds of the time it takes with a matrix of one column.
+        return torch.mv(matrix, x[:, 0])[:, None] if x.shape[1] == 1 else matrix @ x
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:

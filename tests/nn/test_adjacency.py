@@ -1,6 +1,7 @@
 import copy
 from collections.abc import Callable
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 from torch.autograd import gradcheck, gradgradcheck
 from torch_geometric.nn import GCNConv, GINConv, SimpleConv
 
-from fairpass.nn import Adjacency
+from fairpass.nn import Adjacency, assembly
 from fairpass.nn.adjacency import Kind
 
 MakeGraph = Callable[..., SimpleNamespace]
@@ -79,6 +80,31 @@ def test_repeated_edges_add_up() -> None:
     assert torch.equal(doubled, torch.tensor([[1.0, 0.0], [2.0, 1.0]]))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_loops_and_repeated_edges_as_in_pyg(make_graph: MakeGraph, weighted: bool) -> None:
+    graph = make_graph(directed=True)
+    loops = torch.tensor([[0, 3, 3], [0, 3, 3]])
+    edge_index = torch.cat([graph.edge_index, loops, graph.edge_index[:, :4]], 1)
+    weight = torch.rand(edge_index.shape[1], dtype=torch.float64) + 0.5 if weighted else None
+    gcn = GCNConv(2, 2, bias=False).double()
+    gcn.lin.weight.data = torch.eye(2, dtype=torch.float64)
+    built = Adjacency.from_edge_index(edge_index, graph.n, edge_weight=weight, dtype=torch.float64)
+    torch.testing.assert_close(built @ graph.x, gcn(graph.x, edge_index, weight))
+    gin = GINConv(nn.Identity(), eps=0.3)
+    built = Adjacency.from_edge_index(edge_index, graph.n, "gin", epsilon=0.3, dtype=torch.float64)
+    torch.testing.assert_close(built @ graph.x, gin(graph.x, edge_index))
+
+
+def test_a_matrix_in_small_blocks_is_the_same(make_graph: MakeGraph) -> None:
+    graph = make_graph()
+    for kind in KINDS:
+        whole = operator(graph, kind, edge_weight=graph.edge_weight)
+        with mock.patch.object(assembly, "_CHUNK", 3):
+            parts = operator(graph, kind, edge_weight=graph.edge_weight)
+        assert torch.equal(whole.matrix.to_dense(), parts.matrix.to_dense())
+        assert whole.is_symmetric == parts.is_symmetric
+
+
 def test_symmetry_is_found_exactly_where_it_is(make_graph: MakeGraph) -> None:
     both_ways, one_way = make_graph(), make_graph(directed=True)
     assert operator(both_ways, "gcn").is_symmetric
@@ -100,10 +126,11 @@ def test_a_batch_is_its_members_one_by_one(make_graph: MakeGraph, kind: Kind) ->
     assert (adjacency @ x[:0]).shape == (0, 2, 10, 4)
 
 
+@pytest.mark.parametrize("shape", [(2, 5, 2), (5, 1), (2, 5, 1)])
 @pytest.mark.parametrize("directed", [False, True])
-def test_derivatives(make_graph: MakeGraph, directed: bool) -> None:
+def test_derivatives(make_graph: MakeGraph, directed: bool, shape: tuple[int, ...]) -> None:
     adjacency = operator(make_graph(n=5, directed=directed))
-    x = torch.randn(2, 5, 2, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
     def product(x: torch.Tensor) -> torch.Tensor:
         return adjacency @ x

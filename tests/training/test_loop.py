@@ -113,8 +113,11 @@ class Fixed(Program):
         return logits
 
 
-def test_discrepancy_of_the_logits(task: Task) -> None:
+@pytest.mark.parametrize("opposite", [False, True])
+def test_discrepancy_of_the_logits(task: Task, opposite: bool) -> None:
     logits = torch.randn(120, 2)
+    if opposite:  # on a line
+        logits[:, 0] = -logits[:, 1]
     (record,) = train(Fixed(logits), task, Training(epochs=1)).history
     alpha = 1 / float(2 * (logits - logits.mean(0)).square().sum(1).mean())
     similarity = float(intergroup_similarity(logits, task.sens, alpha))

@@ -23,7 +23,9 @@ class SimpleGraph:
     duplicate_edges_merged: int
 
 
-def simple_graph(source: NDArray[np.int64], target: NDArray[np.int64], num_nodes: int) -> SimpleGraph:
+def simple_graph(
+    source: NDArray[np.signedinteger[Any]], target: NDArray[np.signedinteger[Any]], num_nodes: int
+) -> SimpleGraph:
     """Return the graph of the undirected edges `source[i] - target[i]`, shape [E] each.
 
     Done by scipy's sparse matrices: PyG's `to_undirected` sorts all edges, which took five times as long
@@ -38,8 +40,9 @@ def simple_graph(source: NDArray[np.int64], target: NDArray[np.int64], num_nodes
     marks = np.ones(len(rows), dtype=bool)
     adjacency = coo_array((marks, (rows, columns)), shape=(num_nodes, num_nodes)).tocsr()
     adjacency.sum_duplicates()  # sorts each row's columns as well
+    del rows, columns, marks
     edge_index = torch.empty((2, adjacency.nnz), dtype=torch.long)
-    edge_index[0] = torch.from_numpy(np.repeat(np.arange(num_nodes), np.diff(adjacency.indptr)))
+    edge_index[0] = torch.from_numpy(np.repeat(np.arange(num_nodes, dtype=small), np.diff(adjacency.indptr)))
     edge_index[1] = torch.from_numpy(adjacency.indices)
     return SimpleGraph(
         edge_index=edge_index,

@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 import torch
@@ -109,8 +110,7 @@ def synthetic(
     order = generator.permutation(num_nodes)
     y, sens = np.empty((2, num_nodes), dtype=np.int64)
     y[order], sens[order] = np.repeat(np.indices(sizes.shape).reshape(2, -1), sizes.ravel(), axis=1)
-    pairs = np.concatenate([_draw_block(generator, sizes, *block) for block in blocks], axis=1)
-    source, target = order[pairs]
+    source, target = _draw_edges(generator, sizes, blocks, order)
 
     signal, leakage = np.linalg.qr(generator.standard_normal((num_features, 2)))[0].astype(np.float32).T
     x = generator.standard_normal((num_nodes, num_features), dtype=np.float32)
@@ -187,6 +187,24 @@ def _blocks(
             )
         counts[kinds == kind] = _apportioned(wanted, available)
     return [(a, b, int(count)) for (a, b), count in zip(cells, counts, strict=True)]
+
+
+def _draw_edges(
+    generator: np.random.Generator,
+    sizes: NDArray[np.int64],
+    blocks: list[tuple[int, int, int]],
+    order: NDArray[np.int64],
+) -> NDArray[np.signedinteger[Any]]:
+    """Return both ends of all edges, shape [2, E], the nodes of the cells in this order.
+
+    In the shortest type there is, block by block: it is the edges that take the memory of a large graph.
+    """
+    ends = np.empty((2, sum(count for *_, count in blocks)), np.min_scalar_type(-len(order)))
+    start = 0
+    for a, b, count in blocks:
+        ends[:, start : start + count] = order[_draw_block(generator, sizes, a, b, count)]
+        start += count
+    return ends
 
 
 def _draw_block(

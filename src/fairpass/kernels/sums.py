@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from fairpass.kernels.arguments import as_batch, check_backend
-from fairpass.kernels.dispatch import Backend, Plan, choose
+from fairpass.kernels.dispatch import FEW_PAIRS, Backend, Plan, choose
+from fairpass.kernels.line import Line, fit_line
 from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, TILE_PAIRS, Kernel, pairwise_sum, pairwise_vjp
 from fairpass.kernels.spectral import (
     Expansion,
@@ -103,9 +104,11 @@ def gauss_slope(
     """
     t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
     check_backend(backend, eps, t.shape[-1])
-    plan = choose(t, t, w.shape[-1], a, backend, eps)
-    if plan.expansions is not None:
-        slopes, gram = _Slope.apply(t, w, a, plan.expansions[0], eps)  # type: ignore[no-untyped-call] # torch's own
+    line = _line(t, a, backend, eps)
+    plan = choose(t, t, w.shape[-1], a, backend, eps) if line is None else Plan("spectral")
+    expansion = plan.expansions[0] if plan.expansions is not None else line
+    if expansion is not None:
+        slopes, gram = _Slope.apply(t, w, a, expansion, eps)  # type: ignore[no-untyped-call] # torch's own
     else:
         slopes, sums = _slopes(t, t, w, a, plan, eps)
         gram = w.detach().mT @ sums.detach()
@@ -128,12 +131,23 @@ def gauss_gram(points: Tensor, strengths: Tensor, alpha: float | Tensor, *, eps:
         Tensor of shape `(..., q, q)`.
     """
     t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
-    plan = choose(t, t, w.shape[-1], a, "auto", eps)
-    if plan.expansions is not None:
-        gram = spectral_gram(plan.expansions[0], w)
+    line = _line(t, a, "auto", eps)
+    if line is not None:
+        gram = line.gram(w)
     else:
-        gram = w.mT @ _solve(plan, GAUSSIAN, t, t, w, a, eps)
+        plan = choose(t, t, w.shape[-1], a, "auto", eps)
+        if plan.expansions is not None:
+            gram = spectral_gram(plan.expansions[0], w)
+        else:
+            gram = w.mT @ _solve(plan, GAUSSIAN, t, t, w, a, eps)
     return gram.reshape(*shape, *gram.shape[-2:])
+
+
+def _line(points: Tensor, alpha: Tensor, backend: Backend, eps: float) -> Line | None:
+    """Return the points as a line if they are in one dimension, and enough for it, but not too far apart."""
+    batch, n, dimension = points.shape
+    wanted = backend == "spectral" or (backend == "auto" and batch * n * n > FEW_PAIRS)
+    return fit_line(points, alpha, eps) if wanted and dimension == 1 and batch * n else None
 
 
 def _sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, plan: Plan, eps: float) -> Tensor:
@@ -167,9 +181,9 @@ class _Slope(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, points: Tensor, w: Tensor, alpha: Tensor, expansion: Expansion, eps: float
+        ctx: Any, points: Tensor, w: Tensor, alpha: Tensor, expansion: Expansion | Line, eps: float
     ) -> tuple[Tensor, Tensor]:
-        slopes, gram, ctx.first = spectral_slope(expansion, w)
+        slopes, gram, ctx.moments = expansion.slope(w) if isinstance(expansion, Line) else spectral_slope(expansion, w)
         ctx.expansion, ctx.eps = expansion, eps
         ctx.save_for_backward(points, w, alpha)
         ctx.mark_non_differentiable(gram)
@@ -180,10 +194,13 @@ class _Slope(torch.autograd.Function):
         points, w, alpha = ctx.saved_tensors
         if not torch.is_grad_enabled():
             by_strength = ctx.needs_input_grad[1]
-            by = spectral_slope_vjp(ctx.expansion, w, ctx.first, grad, by_strength=by_strength)
+            if isinstance(ctx.expansion, Line):
+                by = ctx.expansion.slope_vjp(w, ctx.moments, grad, by_strength=by_strength)
+            else:
+                by = spectral_slope_vjp(ctx.expansion, w, ctx.moments, grad, by_strength=by_strength)
             return *by, None, None, None
         # create_graph=True
-        plan = Plan("spectral", (ctx.expansion, ctx.expansion))
+        plan = choose(points, points, w.shape[-1], alpha, "spectral", ctx.eps)
         slopes, _ = _slopes(points, points, w, alpha, plan, ctx.eps)
         wanted = [x for x, needed in zip((points, w), ctx.needs_input_grad, strict=False) if needed]
         found = iter(torch.autograd.grad(slopes, wanted, grad, create_graph=True))

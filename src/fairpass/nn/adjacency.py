@@ -8,11 +8,14 @@ import warnings
 from typing import Any, Literal, get_args
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import add_self_loops, coalesce
+
+from fairpass.nn.assembly import Loops, assemble, normalise, transpose
 
 Kind = Literal["gcn", "gin", "gin_mean", "mean"]
+
+_LOOPS: dict[Kind, Loops] = {"gcn": "remaining", "gin": "added", "gin_mean": "added", "mean": "none"}
 
 
 class Adjacency:
@@ -54,27 +57,16 @@ class Adjacency:
             dtype: type of the operator's entries.
         """
         check_edge_index(edge_index, num_nodes)
-        weight = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
-        if edge_weight is not None:
-            weight = edge_weight.to(weight)
-        if kind == "gcn":
-            edge_index, weight = gcn_norm(edge_index, weight, num_nodes, add_self_loops=True, dtype=dtype)
-        elif kind in get_args(Kind):
-            if kind != "mean":
-                edge_index, weight = add_self_loops(edge_index, weight, fill_value=1.0 + epsilon, num_nodes=num_nodes)
-            if kind != "gin":
-                total = weight.new_zeros(num_nodes).index_add_(0, edge_index[1], weight)
-                weight = weight / total.clamp(min=1e-12)[edge_index[1]]
-        else:
+        if kind not in get_args(Kind):
             raise ValueError(f"'kind' must be one of {get_args(Kind)} (got {kind!r})")
-        # Row = target: the operator gathers from the sources.
-        rows, values = coalesce(edge_index.flip(0), weight, num_nodes)
-        columns, transposed = coalesce(edge_index, weight, num_nodes)
-        matrix = _csr(rows, values, num_nodes)
-        # An edge's two directions are normalised in different orders: weighted ones may differ in the last digit.
-        if torch.equal(rows, columns) and torch.allclose(values, transposed, 4 * torch.finfo(dtype).eps, 0):
-            return cls(matrix, matrix)
-        return cls(matrix, _csr(columns, transposed, num_nodes))
+        assembled = assemble(
+            edge_index, num_nodes, edge_weight, dtype, _LOOPS[kind], 1.0 if kind == "gcn" else 1.0 + epsilon
+        )
+        if kind != "gin":
+            normalise(assembled, symmetrically=kind == "gcn")
+        transposed = transpose(assembled)
+        matrix = _csr(assembled, edge_index.device)
+        return cls(matrix, matrix if transposed is assembled else _csr(transposed, edge_index.device))
 
     @property
     def is_symmetric(self) -> bool:
@@ -122,13 +114,9 @@ def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
         )
 
 
-def _csr(index: Tensor, values: Tensor, num_nodes: int) -> Tensor:
-    """Return the CSR tensor of coalesced entries, sorted by row and column."""
-    pointers, columns = row_pointers(index[0], num_nodes), index[1]
-    if len(values) <= torch.iinfo(torch.int32).max:
-        # What the sparse library wants; of longer ones PyTorch makes a short copy for every product.
-        pointers, columns = pointers.int(), columns.int()
-    return csr_tensor(pointers, columns, values, num_nodes)
+def _csr(matrix: csr_array, device: torch.device) -> Tensor:
+    pointers, columns, values = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    return csr_tensor(pointers, columns, values, matrix.shape[0]).to(device)
 
 
 def csr_tensor(pointers: Tensor, columns: Tensor, values: Tensor, num_nodes: int) -> Tensor:
@@ -156,7 +144,8 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
         ctx.matrix, ctx.transpose = matrix, transpose
-        return matrix @ x
+        # With a vector the sparse library takes half to two thirds of the time it takes with a matrix of one column.
+        return torch.mv(matrix, x[:, 0])[:, None] if x.shape[1] == 1 else matrix @ x
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:

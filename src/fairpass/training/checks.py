@@ -13,6 +13,8 @@ from fairpass.nn.precision import check_precision
 logger = logging.getLogger(__name__)
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
+# Edges that are looked at together: of all edges of a large graph a few such vectors would not fit into memory.
+_EDGES_AT_ONCE = 1 << 22
 
 
 def check_data(data: Data, for_training: bool) -> None:
@@ -63,9 +65,13 @@ def _warn_of_one_way_edges(edge_index: Tensor, nodes: int) -> None:
     """
     generator = torch.Generator().manual_seed(0)
     r, s = torch.randint(-(2**62), 2**62, (2, nodes), generator=generator).to(edge_index.device)
-    source, target = edge_index.long()
-    if int((r[source] * s[target] - r[target] * s[source]).sum()) == 0:  # modulo 2^64
+    difference = 0
+    for part in torch.split(edge_index, _EDGES_AT_ONCE, 1):
+        source, target = part.long()
+        difference += int((r[source] * s[target] - r[target] * s[source]).sum())
+    if difference % 2**64 == 0:
         return
+    source, target = edge_index.long()
     forth, back = source * nodes + target, target * nodes + source
     one_way = int((~torch.isin(forth.unique(), back)).sum())
     if one_way:  # none if an edge is there twice in one direction and once in the other

@@ -1,6 +1,6 @@
 """What is measured at every epoch: the metrics on the validation nodes, and how far apart the groups are."""
 
-from math import nan
+from math import nan, sqrt
 from typing import Any
 
 import torch
@@ -80,6 +80,9 @@ class Watch:
         logits = logits.masked_fill(broken[:, None, None], 0.0)
         # The squares of huge logits overflow. The width of the kernel follows the logits: scaling changes nothing.
         logits = logits / (logits.abs().amax((1, 2), keepdim=True) / _LARGEST).clamp(min=1.0)
+        if logits.shape[-1] == 2 and not bool(logits.sum(-1).any()):
+            # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at a part of the cost.
+            logits = sqrt(2) * logits[..., 1:]
         spread = 2 * (logits - logits.mean(1, keepdim=True)).square().sum(-1).mean(-1)
         similar = self.task.groups.similarities(logits, 1 / spread.clamp(min=1e-12))
         count, within, everywhere = similar.shape[-1], similar.diagonal(0, -2, -1).sum(-1), similar.sum((-2, -1))

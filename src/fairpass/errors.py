@@ -19,3 +19,7 @@ class ModelFileError(FairpassError, ValueError):
 
 class NotFittedError(FairpassError, RuntimeError):
     """A classifier was asked to predict before `fit`."""
+
+
+class QuadraticCostWarning(UserWarning):
+    """A sum is about to visit all pairs of very many nodes, which nobody asked for by name."""

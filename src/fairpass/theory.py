@@ -110,7 +110,7 @@ def unit_layers(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: flo
     if not alpha > 0:
         raise ValueError(f"'alpha' must be positive (got {alpha})")
     x = x.double()
-    discrepancy = Discrepancy(_two_groups(x, sens))
+    discrepancy = Discrepancy(_two_groups(x, sens), backend="exact")
     mean = Adjacency.from_edge_index(edge_index, x.shape[-2], "mean", dtype=x.dtype)
 
     def layer(F: Tensor) -> Tensor:
@@ -221,7 +221,7 @@ def _bound_on_predictions(layers: tuple[Tensor, ...], groups: Groups, W: Tensor,
 
 def _bound_on_representations(layers: tuple[Tensor, ...], groups: Groups, alpha: float) -> Bound:
     x, previous, last = layers
-    similarity = float(groups.similarities(previous, alpha)[0, 1])
+    similarity = float(groups.similarities(previous, alpha, backend="exact")[0, 1])
     right = RepresentationBound(x, groups)
     bound = float(right(similarity))
     terms = {

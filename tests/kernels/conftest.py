@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from fairpass.kernels import split
+from fairpass.kernels.directions import default_directions, draw
 
 Array = NDArray[np.float64]
 
@@ -66,11 +67,20 @@ def cloud() -> Callable[..., Tensor]:
 
 @pytest.fixture(scope="session")
 def oracle() -> Callable[..., Tensor]:
-    """Return the kernel sum over all pairs in float64, by SciPy's distances and NumPy's exponential."""
+    """Return the kernel sum over all pairs in float64, by SciPy's distances and NumPy's exponential.
 
-    def solve(targets: Tensor, sources: Tensor, strengths: Tensor, alpha: float) -> Tensor:
+    The sliced backend has a kernel of its own, which is computed here from all differences.
+    """
+
+    def solve(targets: Tensor, sources: Tensor, strengths: Tensor, alpha: float, backend: str = "dense") -> Tensor:
         t, s, w = (x.detach().double().numpy() for x in (targets, sources, strengths))
-        return torch.from_numpy(np.exp(-alpha * cdist(t, s, "sqeuclidean")) @ w)
+        if backend != "sliced":
+            return torch.from_numpy(np.exp(-alpha * cdist(t, s, "sqeuclidean")) @ w)
+        rule = draw(t.shape[1], default_directions(t.shape[1]))
+        kernel = np.full((len(t), len(s)), rule.constant)
+        for frequency, weight in zip(np.sqrt(2 * alpha) * rule.frequencies, rule.weights, strict=True):
+            kernel += weight * np.cos(((t[:, None] - s) * frequency).sum(-1))
+        return torch.from_numpy(kernel @ w)
 
     return solve
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -10,10 +11,12 @@ from torch.autograd import backward
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from fairpass.kernels import gauss_slope, gauss_sum, laplace_sum
+from fairpass.errors import QuadraticCostWarning
+from fairpass.kernels import dispatch, gauss_slope, gauss_sum, laplace_sum, sums
 from fairpass.kernels.cost import pairwise_cost
 from fairpass.kernels.dispatch import FEW_PAIRS, Backend, Plan, choose
 from fairpass.kernels.split import cut
+from fairpass.kernels.sums import gauss_gram
 
 Make = Callable[..., Tensor]
 Shape = Callable[[int], Tensor]
@@ -66,7 +69,7 @@ WIDE: dict[str, Shape] = {
 wide = pytest.mark.parametrize("shape", WIDE.values(), ids=WIDE.keys())
 
 
-@pytest.mark.parametrize("backend", ["dense", "tiled", "spectral", "split"])
+@pytest.mark.parametrize("backend", ["dense", "tiled", "spectral", "split", "sliced"])
 def test_what_is_asked_for_is_done(backend: Backend) -> None:
     assert plan(normal(1000), backend=backend).backend == backend
 
@@ -75,8 +78,53 @@ def test_few_points_are_taken_by_pairs() -> None:
     assert plan(normal(int(FEW_PAIRS**0.5))).backend == "tiled"
 
 
-def test_many_points_are_spectral_in_low_dimension_only() -> None:
-    assert [plan(normal(20_000, d)).backend for d in (1, 2, 3, 4)] == ["spectral"] * 3 + ["tiled"]
+def test_many_points_are_spectral_in_low_dimension_and_sliced_in_higher() -> None:
+    assert [plan(normal(20_000, d)).backend for d in (1, 2, 3, 4, 9)] == ["spectral"] * 3 + ["sliced"] * 2
+    assert [plan(normal(10_000, d), backend="exact").backend for d in (1, 2, 3, 4)] == ["spectral"] * 3 + ["tiled"]
+
+
+def test_all_sums_of_the_same_points_have_the_same_kernel() -> None:
+    """Neither columns nor problems of a batch count, or a layer would compare values of two kernels."""
+    for n in range(100, 1600, 100):
+        x = normal(n, 5)
+        chosen = {plan(points, q=q).backend for points in (x, x.expand(6, -1, -1)) for q in (1, 7)}
+        assert len(chosen) == 1
+    assert chosen == {"sliced"}
+    assert plan(normal(100, 5)).backend == "tiled"
+
+
+def test_more_directions_must_pay() -> None:
+    x = normal(2000, 4)[None]
+    chosen = [choose(x, x, 1, torch.ones(1), "auto", 1e-7, count).backend for count in (None, 50, 100_000)]
+    assert chosen == ["sliced", "sliced", "tiled"]
+
+
+def test_many_pairs_are_announced_before_they_are_visited() -> None:
+    x, w = normal(300, 5), torch.ones(300, 1)
+    with mock.patch.object(dispatch, "MANY_PAIRS", 300 * 300 - 1):
+        with mock.patch.object(sums, "pairwise_sum", side_effect=AssertionError) as visit:
+            for call in (
+                lambda: gauss_sum(x, x, w, 1.0),
+                lambda: gauss_slope(x, w, 1.0, backend="exact"),
+                lambda: gauss_gram(x, w, 1.0),
+                lambda: laplace_sum(x, x, w, 1.0),
+            ):
+                with (
+                    pytest.warns(QuadraticCostWarning, match=r"over 300 nodes visits all 90,000 pairs, .* about 0 s; "),
+                    pytest.raises(AssertionError),
+                ):
+                    call()
+            assert visit.call_count == 4
+        # What is asked for by name is done without a word, and so is a sum of few pairs.
+        gauss_sum(x, x, w, 1.0, backend="tiled")
+        gauss_sum(x, x[1:], w[1:], 1.0)
+
+
+def test_the_warning_comes_with_an_estimate() -> None:
+    with pytest.warns(
+        QuadraticCostWarning, match="over 100,000 nodes visits all 10,000,000,000 pairs, .* about 2[0-9] s"
+    ):
+        dispatch.warn_of_pairs(100_000, 100_000, 1, "do something else")
 
 
 @wide
@@ -154,7 +202,7 @@ class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's own
 
 @pytest.mark.parametrize(
     ("backend", "scale"),
-    [("tiled", 1.0), ("spectral", 1.0), ("split", 100.0), ("auto", 1.0), ("auto", 100.0)],
+    [("tiled", 1.0), ("spectral", 1.0), ("split", 100.0), ("sliced", 1.0), ("auto", 1.0), ("auto", 100.0)],
 )
 def test_no_matrix_of_all_pairs(backend: Backend, scale: float) -> None:
     n = 2000

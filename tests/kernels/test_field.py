@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups, gauss_slope
-from fairpass.kernels.field import Series, Sources, field_of, kept_field
+from fairpass.kernels.field import Series, Slices, Sources, field_of, kept_field
 
 Cloud = Callable[..., Tensor]
 
@@ -42,6 +42,26 @@ def test_a_point_far_away_feels_nothing_and_the_series_does_not_repeat_itself(d:
     at = torch.cat([steps, kept.center + kept.side * torch.arange(-3, 4, dtype=torch.float64)[:, None]])
     torch.testing.assert_close(kept.slopes(at), slopes_by_pairs(at, points, strengths, 1.0), rtol=0, atol=1e-7)
     assert bool((kept.slopes(torch.full((1, d), 1e9, dtype=torch.float64)) == 0).all())
+
+
+@pytest.mark.parametrize("d", [4, 9])
+def test_slices_are_kept_as_slices_and_end_at_the_box(d: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    points = torch.randn(6000, d, generator=generator)
+    sens = torch.randint(2, (6000,), generator=generator)
+    discrepancy = Discrepancy(Groups.of(sens))
+    alpha = torch.tensor(0.3 / (2 * d))
+    kept = discrepancy.field(points, alpha)
+    assert isinstance(kept, Slices)
+    expected, _ = discrepancy.gradient(points, float(alpha))
+    scale = float(expected.abs().max())
+    torch.testing.assert_close(discrepancy.gradient_in(kept, points) / scale, expected / scale, rtol=0, atol=1e-4)
+    assert sum(value.numel() for value in kept.tensors().values()) < 6000
+    far = torch.zeros(3, d)
+    far[:, 0] = torch.tensor([1e3, -1e5, 1e9])
+    assert bool((kept.slopes(far) == 0).all())
+    again = field_of(kept.tensors())
+    assert torch.equal(again.slopes(points[:5]), kept.slopes(points[:5]))
 
 
 def test_the_size_of_a_series_does_not_depend_on_the_number_of_sources() -> None:
@@ -130,6 +150,28 @@ def test_tensors_that_are_no_field_are_refused(change: dict[str, Tensor | None],
     field_of(good)
     with pytest.raises(ValueError, match=message):
         field_of({name: value for name, value in {**good, **change}.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("frequencies", torch.ones(3), "a box and frequencies"),
+        ("center", torch.zeros(2), "a box and frequencies"),
+        ("sines", torch.ones(1, 2), "cosines and sines"),
+        ("frequencies", torch.ones(4, 5), "of each frequency"),
+    ],
+)
+def test_slices_that_do_not_fit_are_refused(name: str, value: Tensor, message: str) -> None:
+    good = {
+        "center": torch.zeros(5),
+        "side": torch.ones(5),
+        "frequencies": torch.ones(3, 5),
+        "cosines": torch.ones(1, 3),
+        "sines": torch.ones(1, 3),
+    }
+    field_of(good)
+    with pytest.raises(ValueError, match=message):
+        field_of({**good, name: value})
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,13 @@ def test_has_no_gradient() -> None:
     assert not gauss_gram(points, points, 1.0).requires_grad
 
 
+@pytest.mark.parametrize("d", [2, 5])
+def test_of_slices(oracle: Make, d: int) -> None:
+    points, w = torch.randn((2, 40, d), generator=torch.Generator().manual_seed(d), dtype=torch.float64)
+    found = gauss_gram(points, w, 0.5, backend="sliced")
+    torch.testing.assert_close(found, w.mT @ oracle(points, points, w, 0.5, "sliced"))
+
+
 def test_errors_name_the_argument() -> None:
     points = torch.randn(5, 2)
     with pytest.raises(ValueError, match="'alpha' must be positive and finite"):

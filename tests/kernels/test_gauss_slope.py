@@ -14,12 +14,13 @@ from torch import Tensor
 from torch.autograd import backward, gradcheck, gradgradcheck
 
 from fairpass.kernels import gauss_slope, gauss_sum, sums
+from fairpass.kernels.directions import default_directions, draw
 from fairpass.kernels.dispatch import Backend
 
 Make = Callable[..., Tensor]
 Context = Callable[[], AbstractContextManager[None]]
 
-BACKENDS: list[Backend] = ["dense", "tiled", "spectral", "split", "auto"]
+BACKENDS: list[Backend] = ["dense", "tiled", "spectral", "split", "sliced", "exact", "auto"]
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 low_dimension = pytest.mark.parametrize("d", [1, 2, 3])
 WIDEST = {1: 300.0, 2: 15.0, 3: 2.5}  # reaches, for the spectral backend
@@ -31,12 +32,22 @@ def problem(seed: int, n: int = 40, d: int = 2, q: int = 3) -> tuple[Tensor, Ten
     return points, strengths
 
 
-def by_pairs(points: Tensor, strengths: Tensor, alpha: float) -> Tensor:
-    """Return `2 alpha sum_j k_ij (x_j - x_i) w_j` in float64, by differences."""
+def by_pairs(points: Tensor, strengths: Tensor, alpha: float, backend: Backend = "dense") -> Tensor:
+    """Return `2 alpha sum_j k_ij (x_j - x_i) w_j` in float64, by differences; the sliced kernel has other slopes."""
     x, w = points.detach().double(), strengths.detach().double()
     difference = x[None] - x[:, None]
+    if backend == "sliced":
+        rule = draw(x.shape[1], default_directions(x.shape[1]))
+        frequencies = math.sqrt(2 * alpha) * torch.from_numpy(rule.frequencies)
+        slopes = torch.sin(difference @ frequencies.mT) * torch.from_numpy(rule.weights) @ frequencies
+        return torch.einsum("ijd,jq->iqd", slopes, w)
     kernel = torch.exp(-alpha * difference.square().sum(-1))
     return 2 * alpha * torch.einsum("ij,ijd,jq->iqd", kernel, difference, w)
+
+
+def reference(backend: Backend) -> Backend:
+    """Return the backend that is right about the kernel of this one."""
+    return "sliced" if backend == "sliced" else "dense"
 
 
 @every_backend
@@ -70,11 +81,11 @@ def test_error_is_a_few_eps(
     with eager_cuts():
         slopes, gram = gauss_slope(points, w, alpha, eps=eps, backend=backend)
     unit = w.abs().sum(0)
-    error = (slopes - by_pairs(points, w, alpha)).abs().amax(-1) / (math.sqrt(alpha) * unit)
+    error = (slopes - by_pairs(points, w, alpha, backend)).abs().amax(-1) / (math.sqrt(alpha) * unit)
     # Rounding counts the coordinates' digits: two of them differ by no less than that of the larger one.
     rounding = 64 * torch.finfo(torch.float64).eps * (1 + math.sqrt(alpha) * span * (1 + offset))
-    assert float(error.max()) <= (0 if backend in ("dense", "tiled") else 6 * eps) + rounding
-    wanted = w.mT @ gauss_sum(points, points, w, alpha, backend="dense")
+    assert float(error.max()) <= (0 if backend in ("dense", "tiled", "sliced") else 6 * eps) + rounding
+    wanted = w.mT @ gauss_sum(points, points, w, alpha, backend=reference(backend))
     assert float(((gram - wanted).abs() / (unit * unit[:, None])).max()) <= eps + 1e-13
 
 
@@ -85,7 +96,7 @@ def test_is_the_gradient_of_the_sum(backend: Backend, d: int) -> None:
     at = x.clone().requires_grad_()
     slopes, _ = gauss_slope(x, w, 0.7, backend=backend, eps=1e-10)
     for column in range(2):
-        total = gauss_sum(at, x, w, 0.7, backend="dense")[:, column].sum()
+        total = gauss_sum(at, x, w, 0.7, backend=reference(backend))[:, column].sum()
         (wanted,) = torch.autograd.grad(total, at)
         torch.testing.assert_close(slopes[:, column], wanted, rtol=0, atol=1e-7)
 
@@ -133,7 +144,7 @@ def test_quadratic_forms_come_as_constants(oracle: Make, backend: Backend) -> No
     slopes, gram = gauss_slope(x, w, 1.3, backend=backend, eps=1e-10)
     assert slopes.requires_grad
     assert not gram.requires_grad
-    torch.testing.assert_close(gram, w.detach().mT @ oracle(x, x, w, 1.3))
+    torch.testing.assert_close(gram, w.detach().mT @ oracle(x, x, w, 1.3, backend))
 
 
 @every_backend
@@ -176,7 +187,7 @@ def test_far_from_the_origin_no_digits_are_lost(backend: Backend) -> None:
     x, w = (z.float() for z in problem(8, 400))
     x = x + 1e4
     slopes, _ = gauss_slope(x, w, 1.0, backend=backend)
-    error = (slopes.double() - by_pairs(x, w, 1.0)).abs().amax((0, 2))
+    error = (slopes.double() - by_pairs(x, w, 1.0, backend)).abs().amax((0, 2))
     assert bool((error <= 4e-6 * w.double().abs().sum(0)).all())
 
 

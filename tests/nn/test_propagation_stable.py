@@ -13,6 +13,7 @@ from tests.drawing import examples
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
+from fairpass.kernels.dispatch import Backend
 from fairpass.nn import Adjacency, GMMDPropagation, GMMDSPropagation
 
 MakeGraph = Callable[..., SimpleNamespace]
@@ -45,6 +46,7 @@ def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, sens: T
 
 
 @every_variant
+@pytest.mark.parametrize(("columns", "backend"), [(2, "auto"), (4, "sliced"), (9, "sliced")])
 @examples(60)
 @given(
     seed=st.integers(0, 2**20),
@@ -58,6 +60,8 @@ def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, sens: T
 )
 def test_no_layer_raises_the_objective(
     variant: type[GMMDPropagation],
+    columns: int,
+    backend: Backend,
     seed: int,
     sizes: tuple[int, int],
     density: float,
@@ -72,9 +76,10 @@ def test_no_layer_raises_the_objective(
     sens = torch.arange(2).repeat_interleave(torch.tensor(sizes))[torch.randperm(n, generator=random)]
     joined = (torch.rand(n, n, generator=random) < density).triu(1)
     graph = Adjacency.from_edge_index((joined | joined.T).nonzero().T, n, dtype=torch.float64)
-    x_in = scale * torch.randn(n, 2, generator=random, dtype=torch.float64)
-    F = scale * torch.randn(n, 2, generator=random, dtype=torch.float64)
-    layer = variant(lambda_s=lambda_s, lambda_f=lambda_f, alpha=alpha, bandwidth="fixed", fair_steps=fair_steps)
+    x_in = scale * torch.randn(n, columns, generator=random, dtype=torch.float64)
+    F = scale * torch.randn(n, columns, generator=random, dtype=torch.float64)
+    options: Any = {"bandwidth": "fixed", "fair_steps": fair_steps, "backend": backend}
+    layer = variant(lambda_s=lambda_s, lambda_f=lambda_f, alpha=alpha, **options)
     for _ in range(2):
         moved = one_layer(layer, F, x_in, graph, sens)
         before, after = h(layer, F, x_in, graph, sens), h(layer, moved, x_in, graph, sens)

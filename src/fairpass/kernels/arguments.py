@@ -13,12 +13,14 @@ from fairpass.kernels.dispatch import Backend
 _TYPES = (torch.float32, torch.float64)
 
 
-def check_backend(backend: str, eps: float, dimension: int) -> None:
+def check_backend(backend: str, eps: float, dimension: int, directions: int | None = None) -> None:
     """Raise if there is no such backend, or not for points of this dimension, or not to this tolerance."""
     if backend not in get_args(Backend):
         raise ValueError(f"'backend' must be one of {get_args(Backend)} (got {backend!r})")
     if not 0 < eps < 0.1:
         raise ValueError(f"'eps' must be between 0 and 0.1 (got {eps})")
+    if directions is not None and directions < 1:
+        raise ValueError(f"'directions' must be at least 1 (got {directions})")
     if backend in ("spectral", "split") and dimension > MAX_DIMENSION:
         raise ValueError(f"'backend' {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})")
 

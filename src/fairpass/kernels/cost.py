@@ -10,6 +10,8 @@ import math
 PAIR, PAIR_COLUMN = 2.5, 0.05
 # Nanoseconds for one mode of one point and column, and for computing one feature of one point.
 MODE_COLUMN, FEATURE = 0.03, 4.0
+# Nanoseconds for one frequency of one point: its two waves, their moments and their evaluation.
+SLICE = 3.0
 # Fixed overhead per spectral sum and per split piece, in ns.
 SPECTRAL_CALL, PIECE = 5e5, 5e5
 # Nanoseconds for deciding, for one point, on which side of a cut it is and whose reach it is in.
@@ -26,3 +28,8 @@ def spectral_cost(targets: float, sources: float, q: int, sizes: tuple[int, ...]
     expanded = targets if same else targets + sources
     by_modes = MODE_COLUMN * q * math.prod(sizes) * (targets + sources)
     return SPECTRAL_CALL + by_modes + FEATURE * sum(sizes) * expanded
+
+
+def sliced_cost(points: float, directions: int) -> float:
+    """Return the cost of a sum by slices; neither columns nor dimensions count much."""
+    return SPECTRAL_CALL + SLICE * directions * points

@@ -1,23 +1,30 @@
 """Which backend is cheapest for a Gaussian sum."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from fairpass.errors import QuadraticCostWarning
 from fairpass.kernels.box import MAX_DIMENSION, Box, feature_count, fit_box, reach
-from fairpass.kernels.cost import PIECE, pairwise_cost, spectral_cost
+from fairpass.kernels.cost import PIECE, pairwise_cost, sliced_cost, spectral_cost
+from fairpass.kernels.directions import default_directions
+from fairpass.kernels.expansion import Expanded
+from fairpass.kernels.sliced import SlicedExpansion, Slices
 from fairpass.kernels.spectral import Expansion
 from fairpass.kernels.split import Cut, cut
 
-Backend = Literal["auto", "dense", "tiled", "spectral", "split"]
+Backend = Literal["auto", "exact", "dense", "tiled", "spectral", "split", "sliced"]
 
 # Below this many pairs the pairwise sum takes less time than looking at the points' extent.
 FEW_PAIRS = 1 << 16
 # A box of fewer reaches than this is not worth the time it takes to see if it can be cut, nor is a sum that
 # takes less time than a handful of pieces.
 NARROW, HANDFUL = 6.0, 8
+# More pairs than this are not visited without a warning: those of 16,384 nodes, about a second for each sum.
+MANY_PAIRS = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -26,17 +33,25 @@ class Plan:
 
     Attributes:
         backend: how the sum is computed.
-        expansions: if spectral, the targets and the sources expanded in their box.
+        expansions: if spectral or sliced, the targets and the sources expanded in waves.
         cuts: if split, the pieces of each problem of the batch.
     """
 
-    backend: Literal["dense", "tiled", "spectral", "split"]
-    expansions: tuple[Expansion, Expansion] | None = None
+    backend: Literal["dense", "tiled", "spectral", "split", "sliced"]
+    expansions: tuple[Expanded, Expanded] | None = None
     cuts: list[Cut] | None = None
 
 
 def choose(
-    t: Tensor, s: Tensor, q: int, alpha: Tensor, backend: Backend, eps: float, *, may_split: bool = True
+    t: Tensor,
+    s: Tensor,
+    q: int,
+    alpha: Tensor,
+    backend: Backend,
+    eps: float,
+    directions: int | None = None,
+    *,
+    may_split: bool = True,
 ) -> Plan:
     """Return the cheapest plan for `(B, N, d)` targets and `(B, M, d)` sources, or the one asked for.
 
@@ -46,29 +61,69 @@ def choose(
     m = s.shape[1]
     if backend in ("dense", "tiled") or batch * n * m * q == 0:
         return Plan("dense" if backend == "dense" else "tiled")
-    if backend == "auto" and (batch * n * m <= FEW_PAIRS or dimension > MAX_DIMENSION):
-        return Plan("tiled")
-    points = _nodes_last(t.detach())
-    origin = points.mean(-1, keepdim=True)
-    others = points if t is s else _nodes_last(s.detach()).sub_(origin)
-    points.sub_(origin)
+    if is_sliced(n, m, dimension, backend, directions):
+        slices = Slices(dimension, alpha, directions)
+        points, others = _centred(t, s)
+        expanded = SlicedExpansion(slices, points)
+        return Plan("sliced", (expanded, expanded if t is s else SlicedExpansion(slices, others)))
+    is_free = backend in ("auto", "exact")
+    if is_free and (batch * n * m <= FEW_PAIRS or dimension > MAX_DIMENSION):
+        return _all_pairs(n, m, batch)
+    points, others = _centred(t, s)
     box = fit_box((points,) if t is s else (points, others), alpha, eps)
-    if backend == "split":
-        return Plan("split", cuts=_cut_all(box, points, others, q, eps))
-    if backend == "auto":
+    cuts = _cut_all(box, points, others, q, eps) if backend == "split" else None
+    if is_free:
         by_pairs = pairwise_cost(batch * n * m, q)
         by_modes = spectral_cost(batch * n, batch * m, q, box.sizes, same=t is s)
         in_one = min(by_pairs, by_modes)
         wide = max(box.sizes) > feature_count(NARROW, eps, dimension)
         if may_split and wide and in_one > HANDFUL * PIECE:
-            cuts = _cut_all(box, points, others, q, eps)
-            if sum(problem.cost for problem in cuts) < in_one:
-                return Plan("split", cuts=cuts)
-        if by_pairs < by_modes:
-            return Plan("tiled")
+            pieces = _cut_all(box, points, others, q, eps)
+            cuts = pieces if sum(problem.cost for problem in pieces) < in_one else None
+        if cuts is None and by_pairs < by_modes:
+            return _all_pairs(n, m, batch)
+    if cuts is not None:
+        return Plan("split", cuts=cuts)
     # Of the many pieces of a split problem no features are kept: they would add up.
     targets = Expansion(box, points, keep=may_split)
     return Plan("spectral", (targets, targets if t is s else Expansion(box, others, keep=may_split)))
+
+
+def is_sliced(n: int, m: int, dimension: int, backend: Backend, directions: int | None = None) -> bool:
+    """Return whether a sum over `m` sources at `n` targets takes slices.
+
+    What `"auto"` takes depends on neither the columns nor the batch: all sums of a layer then have the same kernel.
+    """
+    if backend != "auto" or dimension <= MAX_DIMENSION:
+        return backend == "sliced"
+    count = default_directions(dimension) if directions is None else directions
+    return sliced_cost(n + m, count) < pairwise_cost(n * m, 1)
+
+
+def warn_of_pairs(n: int, m: int, batch: int, advice: str) -> None:
+    """Warn if there are so many pairs that visiting them takes seconds."""
+    pairs = batch * n * m
+    if pairs > MANY_PAIRS:
+        seconds = 1e-9 * pairwise_cost(pairs, 1)
+        warnings.warn(
+            f"each kernel sum over {max(n, m):,} nodes visits all {pairs:,} pairs, "
+            f"which takes about {seconds:,.0f} s; {advice}",
+            QuadraticCostWarning,
+            stacklevel=2,
+        )
+
+
+def _all_pairs(n: int, m: int, batch: int) -> Plan:
+    warn_of_pairs(n, m, batch, "a Gaussian kernel with backend 'sliced' takes time proportional to the nodes")
+    return Plan("tiled")
+
+
+def _centred(t: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+    """Return copies `(B, d, n)` of both sets of points in float64, with the targets' mean as origin."""
+    points = _nodes_last(t.detach())
+    origin = points.mean(-1, keepdim=True)
+    others = points if t is s else _nodes_last(s.detach()).sub_(origin)
+    return points.sub_(origin), others
 
 
 def _nodes_last(points: Tensor) -> Tensor:

@@ -10,19 +10,25 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fairpass.kernels.box import MAX_DIMENSION, Box, feature_count, reach
+from fairpass.kernels.dispatch import Backend, is_sliced
 from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, pairwise_vjp
+from fairpass.kernels.sliced import SlicedExpansion
+from fairpass.kernels.sliced import Slices as Waves
 from fairpass.kernels.spectral import Expansion
 
 # Tolerance of a kept series. It is kept once and costs little, so it adds nothing to the error of the layers.
 _EPS = 1e-8
 # A series of fewer numbers than this is kept in any case.
 _FEW_NUMBERS = 1 << 12
+# Waves of so many points and frequencies are computed at once.
+_CHUNK_NUMBERS = 1 << 22
 
 
 class Field(ABC):
@@ -70,14 +76,11 @@ class Series(Field):
     def of(cls, points: Tensor, strengths: Tensor, alpha: Tensor) -> "Series | None":
         """Return the series of `(n, d)` sources with `(n, q)` strengths; None if the sources take less room."""
         n, dimension = points.shape
-        low, high = (bound.double() for bound in torch.aminmax(points, dim=0))
-        margin = float(reach(np.array([float(alpha)]), _EPS, dimension)[0])
-        side = high - low + 2 * margin
+        center, side, margin = _room(points, alpha)
         sizes = tuple(feature_count(length / margin, _EPS, dimension) for length in side.tolist())
         numbers = strengths.shape[1] * math.prod(sizes)
         if numbers > max(_FEW_NUMBERS, n * (dimension + strengths.shape[1])):
             return None
-        center = (low + high) / 2
         box = _box(alpha, side, sizes, strengths)
         moments = _expansion(box, points, center).moments(strengths.mT[None].contiguous())
         shape = strengths.shape[1], sizes[-1], *sizes[:-1]
@@ -95,8 +98,62 @@ class Series(Field):
         first = box.gradient(self.moments.to(points).reshape(1, q, last, -1))
         values = _expansion(box, points, self.center).evaluate(first.flatten(1, 2))
         slopes = torch.unflatten(values[0], 0, first.shape[1:3]).permute(2, 1, 0)
-        inside = ((points.double() - self.center).abs() <= self.side / 2).all(-1)
-        return torch.where(inside[:, None, None], slopes, 0.0)
+        return torch.where(_inside(points, self.center, self.side), slopes, 0.0)
+
+
+@dataclass(frozen=True)
+class Slices(Field):
+    """A field as waves along few directions, for more than three dimensions; in float64 but for the coefficients.
+
+    Attributes:
+        center: of the box, `(d,)`.
+        side: of the box along each axis, `(d,)`; beyond it the kernel is negligible, which the waves do not know.
+        frequencies: `(M, d)`.
+        cosines: coefficient of each wave's cosine, `(q, M)`.
+        sines: of its sine, likewise.
+    """
+
+    center: Tensor
+    side: Tensor
+    frequencies: Tensor
+    cosines: Tensor
+    sines: Tensor
+
+    def __post_init__(self) -> None:
+        count, dimension = self.frequencies.shape if self.frequencies.dim() == 2 else (-1, -1)
+        _check(self.center.shape == self.side.shape == (dimension,), "a box and frequencies in each dimension")
+        _check(self.cosines.shape == self.sines.shape and self.cosines.dim() == 2, "cosines and sines")
+        _check(self.cosines.shape[1] == count, "a cosine and a sine of each frequency")
+
+    @classmethod
+    def of(cls, points: Tensor, strengths: Tensor, alpha: Tensor, directions: int | None) -> "Slices":
+        """Return the waves of `(n, d)` sources with `(n, q)` strengths."""
+        waves = Waves(points.shape[1], alpha.to(points).reshape(1), directions)
+        center, side, _ = _room(points, alpha)
+        expanded = SlicedExpansion(waves, _centred(points, center))
+        moments = expanded.moments(strengths.mT[None].contiguous()) * waves.spectrum
+        _, cosines, sines = torch.split(moments[0, ..., 0], [1, waves.count, waves.count], 1)
+        return cls(center, side, waves.frequencies[0], cosines.clone(), sines.clone())
+
+    @property
+    def dimension(self) -> int:
+        """Return the dimension of the points."""
+        return len(self.center)
+
+    def slopes(self, points: Tensor) -> Tensor:
+        """Return the gradient of each column's sum at each point; 0 outside the box."""
+        parts = [self._slopes(part) for part in torch.split(points, max(1, _CHUNK_NUMBERS // len(self.frequencies)))]
+        return torch.cat(parts)
+
+    def _slopes(self, points: Tensor) -> Tensor:
+        angles = ((points.double() - self.center) @ self.frequencies.T).remainder_(2 * math.pi).to(points)
+        along = self.frequencies.to(points)
+        # (M, q d): each column's coefficients times the frequencies.
+        by_cosine, by_sine = (
+            (part.to(points).T[:, :, None] * along[:, None]).flatten(1) for part in (self.sines, self.cosines)
+        )
+        slopes = torch.unflatten(angles.cos() @ by_cosine - angles.sin() @ by_sine, 1, (-1, self.dimension))
+        return torch.where(_inside(points, self.center, self.side), slopes, 0.0)
 
 
 @dataclass(frozen=True)
@@ -146,19 +203,55 @@ def field_of(tensors: Mapping[str, Tensor]) -> Field:
     """
     for name, value in tensors.items():
         _check(bool(torch.isfinite(value).all()), f"finite numbers in '{name}'")
-    for kind in (Series, Sources):
+    for kind in KINDS:
         if tensors.keys() == kind.__dataclass_fields__.keys():
-            return kind(**tensors)
+            made: Field = kind(**tensors)
+            return made
     raise ValueError(f"a kernel field must have the tensors of a series or of sources (got {sorted(tensors)})")
 
 
+KINDS: tuple[Any, ...] = (Series, Slices, Sources)
+
+
 @torch.no_grad()
-def kept_field(points: Tensor, strengths: Tensor, alpha: Tensor, *, laplace: bool = False) -> Field:
-    """Return the field of `(n, d)` sources with `(n, q)` strengths in the form that takes the least room."""
+def kept_field(
+    points: Tensor,
+    strengths: Tensor,
+    alpha: Tensor,
+    *,
+    backend: Backend = "auto",
+    directions: int | None = None,
+    laplace: bool = False,
+) -> Field:
+    """Return the field of `(n, d)` sources with `(n, q)` strengths in the form that takes the least room.
+
+    Args:
+        points: sources.
+        strengths: their weights.
+        alpha: kernel parameter, `()`.
+        backend: how sums over these points are computed: what takes slices is kept as slices.
+        directions: of the sliced backend.
+        laplace: whether the kernel is Laplace's.
+    """
+    count, dimension = points.shape
     series = None
-    if not laplace and points.shape[1] <= MAX_DIMENSION and len(points):
-        series = Series.of(points, strengths, alpha)
+    if not laplace and count:
+        if is_sliced(count, count, dimension, backend, directions):
+            return Slices.of(points, strengths, alpha, directions)
+        series = Series.of(points, strengths, alpha) if dimension <= MAX_DIMENSION else None
     return series or Sources(alpha.double(), points.clone(), strengths.clone(), torch.tensor(laplace))
+
+
+def _room(points: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, float]:
+    """Return centre and sides of a box that exceeds the points by the kernel's reach on every side, and the reach."""
+    low, high = (bound.double() for bound in torch.aminmax(points, dim=0))
+    margin = float(reach(np.array([float(alpha)]), _EPS, points.shape[1])[0])
+    return (low + high) / 2, high - low + 2 * margin, margin
+
+
+def _inside(points: Tensor, center: Tensor, side: Tensor) -> Tensor:
+    """Return which points are in a box, `(N, 1, 1)`."""
+    return ((points.double() - center).abs() <= side / 2).all(-1)[:, None, None]
 
 
 def _box(alpha: Tensor, side: Tensor, sizes: tuple[int, ...], like: Tensor) -> Box:
@@ -166,8 +259,13 @@ def _box(alpha: Tensor, side: Tensor, sizes: tuple[int, ...], like: Tensor) -> B
     return Box(axes, side.double().cpu().numpy()[None], sizes, alpha.double().cpu().numpy().reshape(1), like)
 
 
+def _centred(points: Tensor, center: Tensor) -> Tensor:
+    """Return points relative to a centre as expansions take them, `(1, d, n)` in float64."""
+    return (points.double() - center.to(points.device)).mT[None].contiguous()
+
+
 def _expansion(box: Box, points: Tensor, center: Tensor) -> Expansion:
-    return Expansion(box, (points.double() - center.to(points.device)).mT[None].contiguous(), keep=False)
+    return Expansion(box, _centred(points, center), keep=False)
 
 
 def _check(holds: bool, what: str) -> None:

@@ -12,11 +12,12 @@ differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 import torch
 from torch import Tensor
 
+from fairpass.kernels.dispatch import Backend, is_sliced
 from fairpass.kernels.field import Field, kept_field
 from fairpass.kernels.sums import EPS, gauss_gram, gauss_slope, gauss_sum, laplace_sum
 
@@ -102,9 +103,11 @@ class Groups:
         scales = torch.where(is_everywhere, self.scales[..., None, None, :] / totals, 0.0)[..., 0, :, :]
         return Groups(weights.flatten(-2), self.sizes, scales.flatten(-2), probabilities.shape[-1])
 
-    def similarities(self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
+    def similarities(
+        self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS, backend: Backend = "auto"
+    ) -> Tensor:
         """Return the mean kernel value between each pair of groups, `(..., G, G)`, without gradient."""
-        return gauss_gram(points, self.membership, alpha, eps=eps)
+        return gauss_gram(points, self.membership, alpha, eps=eps, backend=backend)
 
     def to(self, like: Tensor) -> "Groups":
         """Return the groups in the type and on the device of another tensor."""
@@ -118,6 +121,14 @@ class Groups:
         return Groups(is_member.to(like) / sizes, sizes, 1 / sizes.to(like))
 
 
+class SumOptions(TypedDict):
+    """How kernel sums are computed: the keywords of :func:`gauss_sum`."""
+
+    eps: float
+    backend: Backend
+    directions: int | None
+
+
 class Discrepancy:
     r"""The fairness term `h_f` of the objective and its gradient.
 
@@ -127,6 +138,8 @@ class Discrepancy:
             :math:`-\frac{2}{N_0 N_1}\sum_{i \in S_0}\sum_{j\in S_1} k_{ij}` (GMMD-S).
         kernel: `"gaussian"`, or `"laplace"`, whose sums visit all pairs of nodes.
         eps: tolerance of the sums.
+        backend: how Gaussian sums are computed, as for :func:`gauss_sum`; all of them in the same way.
+        directions: of the sliced backend.
     """
 
     def __init__(
@@ -136,10 +149,13 @@ class Discrepancy:
         simplified: bool = False,
         kernel: KernelName = "gaussian",
         eps: float = EPS,
+        backend: Backend = "auto",
+        directions: int | None = None,
     ) -> None:
         if kernel not in get_args(KernelName):
             raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
-        self.groups, self.kernel, self.eps = groups, kernel, eps
+        self.groups, self.kernel = groups, kernel
+        self._options = SumOptions(eps=eps, backend=backend, directions=directions)
         count = groups.membership.shape[-1] // groups.blocks
         identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
         blocks = torch.eye(groups.blocks, dtype=identity.dtype, device=identity.device)
@@ -164,24 +180,28 @@ class Discrepancy:
         if self.kernel == "laplace":
             sums = laplace_sum(points, points, self._columns, alpha)
         else:
-            sums = gauss_sum(points, points, self._columns, alpha, eps=self.eps)
+            sums = gauss_sum(points, points, self._columns, alpha, **self._options)
         return (self._coupled * sums).sum((-2, -1))
 
     def constant_value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f` without gradient, which takes no evaluation at the points."""
         if self.kernel == "laplace":
             return self.value(points.detach(), alpha)
-        return (self._coupling * gauss_gram(points, self._columns, alpha, eps=self.eps)).sum((-2, -1))
+        return (self._coupling * gauss_gram(points, self._columns, alpha, **self._options)).sum((-2, -1))
 
     @torch.no_grad()
     def at_least(self, points: Tensor, alpha: Tensor) -> Tensor:
         """Return what `h_f` is at least, at a small part of its cost; `alpha` has one entry for each problem.
 
         The discrepancy of two groups is the largest difference of the groups' means that a function of norm 1 can
-        have. One spanned by the kernels at the two groups' centres has mostly nine tenths of it.
+        have. One spanned by the kernels at the two groups' centres has mostly nine tenths of it. With slices such a
+        function costs as much as the value itself, which is returned then.
         """
         if not self._is_one_norm:
             return alpha.new_full((), self.least)
+        count, dimension = points.shape[-2:]
+        if is_sliced(count, count, dimension, self._options["backend"], self._options["directions"]):
+            return self.constant_value(points, alpha)
         centres = self.groups.membership.mT @ points
         squared = (points[..., None, :] - centres[..., None, :, :]).square().sum(-1)
         near, far = (self._columns.mT @ (-alpha[..., None, None] * squared).exp()).unbind(-1)
@@ -199,12 +219,14 @@ class Discrepancy:
                 value = self.value(at, alpha)
                 (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=again)
             return gradient, value.detach()
-        slopes, gram = gauss_slope(points, self._columns, alpha, eps=self.eps)
+        slopes, gram = gauss_slope(points, self._columns, alpha, **self._options)
         return self._along(slopes), (self._coupling * gram).sum((-2, -1))
 
     def field(self, points: Tensor, alpha: Tensor) -> Field:
         """Return what makes `gradient_in` the gradient for other nodes that come among these; without a batch axis."""
-        return kept_field(points, self._columns, alpha, laplace=self.kernel == "laplace")
+        is_laplace, options = self.kernel == "laplace", self._options
+        backend, directions = options["backend"], options["directions"]
+        return kept_field(points, self._columns, alpha, backend=backend, directions=directions, laplace=is_laplace)
 
     def gradient_in(self, field: Field, points: Tensor) -> Tensor:
         """Return the gradient at nodes that move in the field of others, whose groups they are in."""
@@ -222,9 +244,10 @@ class Discrepancy:
 
         With node `i` weighted by :math:`m_{ia}` in group `a` (:math:`1/N_a` without further weights), a block of the
         Hessian is at most :math:`4\alpha \sum_{ab} |C_{ab}| m_{ia} m_{jb}`, because
-        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`. No column of `m` sums to more than 1, so Gershgorin's row
-        sums give the diagonal matrix :math:`8\alpha \sum_{ab} |C_{ab}| m_{ia}` above it. An `alpha` for each problem
-        of a batch has two more axes here, `(B, 1, 1)`.
+        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; for the sliced kernel `sliced.py` says why. No column of `m`
+        sums to more than 1, so Gershgorin's row sums give the diagonal matrix
+        :math:`8\alpha \sum_{ab} |C_{ab}| m_{ia}` above it. An `alpha` for each problem of a batch has two more axes
+        here, `(B, 1, 1)`.
         """
         return alpha * self._row_sums
 

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fairpass.kernels.box import Box
+from fairpass.kernels.expansion import Expanded
 
 # Numbers in a chunk's largest temporary, 4 MB in float32: few enough for the cache, enough for few chunks.
 CHUNK_NUMBERS = 1 << 20
@@ -158,18 +159,18 @@ def _columns(strengths: Tensor) -> Tensor:
     return strengths.mT.contiguous()
 
 
-def spectral_sum(targets: Expansion, sources: Expansion, strengths: Tensor) -> Tensor:
+def spectral_sum(targets: Expanded, sources: Expanded, strengths: Tensor) -> Tensor:
     """Return `sum_j exp(-alpha |t_i - s_j|^2) w_j`, to `eps sum_j |w_j|` and rounding."""
     return targets.evaluate(sources.moments(_columns(strengths))).mT
 
 
-def spectral_gram(points: Expansion, strengths: Tensor) -> Tensor:
+def spectral_gram(points: Expanded, strengths: Tensor) -> Tensor:
     """Return the quadratic forms `w' K w` of the strengths' columns, `(B, q, q)`, without a value at the points."""
     return points.gram(points.moments(_columns(strengths)))
 
 
 def spectral_vjp(
-    targets: Expansion, sources: Expansion, strengths: Tensor, grad: Tensor
+    targets: Expanded, sources: Expanded, strengths: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of `<grad, spectral_sum(...)>` by targets, sources and strengths."""
     box, w, g = targets.box, _columns(strengths), _columns(grad)
@@ -184,7 +185,7 @@ def spectral_vjp(
     return fold(by_target, g), fold(values[:, :-q], w), values[:, -q:].mT
 
 
-def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def spectral_slope(points: Expanded, strengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradient of `E = sum_j k(., s_j) w_j` at each point, `(B, N, q, d)`, `w' K w`, and `E`'s gradient.
 
     The last is in moments, `(B, d, q, ...)`, and the start of the next derivative.
@@ -196,7 +197,7 @@ def spectral_slope(points: Expansion, strengths: Tensor) -> tuple[Tensor, Tensor
 
 
 def spectral_slope_vjp(
-    points: Expansion, strengths: Tensor, first: Tensor, grad: Tensor, *, by_strength: bool
+    points: Expanded, strengths: Tensor, first: Tensor, grad: Tensor, *, by_strength: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Return the gradients of `<grad, spectral_slope(...)>` by points and, if wanted, by strengths."""
     box = points.box

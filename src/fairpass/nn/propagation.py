@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
-from fairpass.kernels.mmd import KernelName
+from fairpass.kernels.dispatch import Backend
+from fairpass.kernels.mmd import KernelName, SumOptions
+from fairpass.kernels.sums import EPS
 from fairpass.nn.adjacency import Adjacency, Kind
 from fairpass.nn.arguments import check_at_least, check_choice
 from fairpass.nn.attention import Attention, Structure
@@ -74,6 +76,9 @@ class GMMDPropagation(nn.Module):
             the weight `1/N_a` of its whole group, as in the paper's Eq. (sampled).
         sample_seed: of the draw in evaluation mode, so that a prediction can be repeated.
         kernel: `"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes.
+        backend: how Gaussian sums are computed, as for :func:`~fairpass.kernels.gauss_sum`. By default they are exact
+            for up to three columns of `F`, and for few nodes; else sliced, with an error below 5 % of the message.
+        directions: number of directions of sliced sums.
         epsilon: GIN's weight of a node itself.
         channels: number of columns of `F`, for `backbone="gat"`.
 
@@ -110,6 +115,8 @@ class GMMDPropagation(nn.Module):
         sample: int | None = None,
         sample_seed: int = 0,
         kernel: KernelName = "gaussian",
+        backend: Backend = "auto",
+        directions: int | None = None,
         epsilon: float = 0.0,
         channels: int | None = None,
     ) -> None:
@@ -129,6 +136,8 @@ class GMMDPropagation(nn.Module):
         check_choice("step", step, Step)
         check_choice("bandwidth", bandwidth, Bandwidth)
         check_choice("kernel", kernel, KernelName)
+        check_choice("backend", backend, Backend)
+        check_at_least("directions", directions if directions is not None else 1, 1)
         if backbone == "gat" and channels is None:
             raise ValueError("'channels' must be given for backbone 'gat' (got None)")
         self.K = K
@@ -139,6 +148,7 @@ class GMMDPropagation(nn.Module):
         self.backbone, self.step, self.bandwidth = backbone, step, bandwidth
         self.fair_steps, self.momentum = fair_steps, momentum
         self.sample, self.sample_seed, self.kernel, self.epsilon = sample, sample_seed, kernel, epsilon
+        self.backend, self.directions = backend, directions
         self.attention = Attention(channels) if backbone == "gat" and channels is not None else None
 
     @classmethod
@@ -208,16 +218,13 @@ class GMMDPropagation(nn.Module):
     def _own_term(self, groups: Groups) -> Callable[[Tensor], FairnessTerm]:
         """Return what gives the fairness term of the nodes themselves, with the kernel and weight of some `F`."""
         drawn = self._draw(groups)
-        discrepancy = self._discrepancy(groups if drawn is None else groups.rows(drawn))
+        discrepancy = self._discrepancy(groups if drawn is None else groups.rows(drawn), _EPS)
         return lambda F: self._term(F, discrepancy, drawn)
 
     def _stored_term(self, groups: Groups, reference: Reference) -> TermAt:
         """Return what gives the fairness terms of a reference, layer by layer."""
-        discrepancy, layers = self._discrepancy(groups), iter(reference)
+        discrepancy, layers = self._discrepancy(groups, _EPS), iter(reference)
         return lambda F: StoredTerm(next(layers), discrepancy)
-
-    def _discrepancy(self, groups: Groups) -> Discrepancy:
-        return Discrepancy(groups, simplified=self.simplified, kernel=self.kernel, eps=_EPS)
 
     def _propagate(self, x_in: Tensor, graph: Graph, term_at: TermAt) -> Tensor:
         if self._is_fairness_only:
@@ -296,9 +303,12 @@ class GMMDPropagation(nn.Module):
         self, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor, alpha: float, lambda_f: float
     ) -> Tensor:
         """Return `h(F)` of the paper's Eq. (fair-GSD), for a fixed kernel and a symmetric operator."""
-        groups = Groups.of(sens, F.dtype)
-        term = Discrepancy(groups, simplified=self.simplified, kernel=self.kernel)
-        return self._smoothness(F, graph @ F, x_in) + lambda_f * term.value(F, alpha)
+        value = self._discrepancy(Groups.of(sens, F.dtype)).value(F, alpha)
+        return self._smoothness(F, graph @ F, x_in) + lambda_f * value
+
+    def _discrepancy(self, groups: Groups, eps: float = EPS) -> Discrepancy:
+        sums = SumOptions(eps=eps, backend=self.backend, directions=self.directions)
+        return Discrepancy(groups, simplified=self.simplified, kernel=self.kernel, **sums)
 
     def _term(self, F: Tensor, discrepancy: Discrepancy, drawn: Tensor | None) -> FairnessTerm:
         """Return the fairness term with the kernel and the weight that belong to this `F`."""

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
-from fairpass.kernels.field import Field, Series, Sources, field_of
+from fairpass.kernels.field import KINDS, Field, field_of
 from fairpass.nn.buffers import check_buffers
 from fairpass.nn.fairness import FairnessTerm
 
-_FIELD_TENSORS = tuple(dict.fromkeys([*Series.__dataclass_fields__, *Sources.__dataclass_fields__]))
+_FIELD_TENSORS = tuple(dict.fromkeys(name for kind in KINDS for name in kind.__dataclass_fields__))
 
 
 class StoredField(nn.Module):

@@ -104,7 +104,7 @@ def adam(module: nn.Module, training: Training) -> Adam:
 
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:
     """Return the cross-entropy on the training nodes, one number for each problem of the batch."""
-    chosen, y = logits[..., task.train_nodes, :], task.y[task.train_nodes]
+    chosen, y = logits.index_select(-2, task.train_nodes), task.train_labels
     if chosen.dim() == 2:
         return nn.functional.cross_entropy(chosen, y)
     losses = nn.functional.cross_entropy(chosen.movedim(-1, 1), y.expand(chosen.shape[:-1]), reduction="none")

@@ -89,6 +89,11 @@ class Task:
         """Return the labelled training nodes' indices."""
         return self.nodes("train")
 
+    @cached_property
+    def train_labels(self) -> Tensor:
+        """Return their labels."""
+        return self.y[self.train_nodes]
+
     @property
     def group_sizes(self) -> tuple[int, ...]:
         """Return the number of nodes of each group."""

@@ -100,8 +100,13 @@ def adam(module: nn.Module, training: Training) -> Adam:
     """Return Adam over a module's parameters with the settings' rate and decay."""
     # Of a handful of tiny tensors the time goes into calls: one for all, where there is one, else the plain loop.
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in module.parameters())
-    options: dict[str, bool] = {"fused": True} if fused else {"foreach": False}
-    return Adam(module.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, **options)
+    return Adam(
+        module.parameters(),
+        lr=training.learning_rate,
+        weight_decay=training.weight_decay,
+        foreach=False,
+        fused=fused,
+    )
 
 
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:

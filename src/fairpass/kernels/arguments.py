@@ -25,17 +25,27 @@ def check_backend(backend: str, eps: float, dimension: int, directions: int | No
         raise ValueError(f"'backend' {backend!r} needs points in at most {MAX_DIMENSION} dimensions (got {dimension})")
 
 
+def check_finite(name: str, points: Tensor) -> None:
+    """Raise if one of the points is not finite."""
+    # The sum is not finite if one of them is not, and takes a thirtieth of the time to look at each.
+    if not math.isfinite(points.detach().sum()) and not bool(torch.isfinite(points).all()):
+        raise ValueError(f"'{name}' must be finite (got NaN or infinity)")
+
+
 def as_batch(
     targets: Tensor,
     sources: Tensor,
     strengths: Tensor,
     alpha: float | Tensor,
     names: tuple[str, str] = ("targets", "sources"),
+    *,
+    finite: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[int, ...]]:
     """Check the arguments of a sum and give every tensor exactly one batch axis.
 
     Returns targets `(B, N, d)`, sources `(B, M, d)`, strengths `(B, M, q)`, alpha `(B,)` and the shape of the
-    batch. Where the targets are the very same tensor as the sources, they still are.
+    batch. Where the targets are the very same tensor as the sources, they still are. If it is known that the points
+    are `finite`, or asked later, they are not looked at.
     """
     points = {names[0]: targets, names[1]: sources}
     dtype = targets.dtype
@@ -62,10 +72,9 @@ def as_batch(
     a = torch.as_tensor(alpha, dtype=dtype, device=targets.device)
     if not all(0 < value < math.inf for value in a.reshape(-1).tolist()):
         raise ValueError(f"'alpha' must be positive and finite (got {alpha})")
-    for name, tensor in points.items():
-        # The sum is not finite if one of them is not, and takes a thirtieth of the time to look at each.
-        if not math.isfinite(tensor.detach().sum()) and not bool(torch.isfinite(tensor).all()):
-            raise ValueError(f"'{name}' must be finite (got NaN or infinity)")
+    if not finite:
+        for name, tensor in points.items():
+            check_finite(name, tensor)
     leading = [tuple(tensor.shape[:-2]) for tensor in (*points.values(), strengths)]
     if not any(leading) and a.dim() == 0:
         t = targets[None]

@@ -2,7 +2,7 @@ r"""Gaussian sums over points on a line: the Fourier series of `spectral.py` wit
 
 A classifier of two classes works on a single column, and on a graph of a thousand nodes nearly all of the time goes
 into the calls themselves. So what `box.py` and `spectral.py` do for up to three dimensions is written out here for
-one. With :math:`T_k = \sum_j w_j e^{i \omega_k x_j}`, kept as its real and its imaginary parts,
+one. With the moments :math:`T_k = \sum_j w_j e^{i \omega_k x_j}`, kept as sums of cosines and of sines,
 
 .. math::
     E(x) = \sum_j e^{-\alpha (x - x_j)^2} w_j \approx \mathrm{Re} \sum_k c_k \bar T_k e^{i \omega_k x},
@@ -11,7 +11,7 @@ a derivative multiplies the coefficients by :math:`i \omega_k`: cosines and sine
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -54,48 +54,48 @@ class Line:
     ) -> None:
         self._points, self._middle, self.waves = points, middle, waves
         batch, _, count = points.shape
-        self._step = max(256, CHUNK_NUMBERS // (2 * waves * batch))
-        self._kept: list[Tensor] | None = [] if 2 * waves * batch * count <= KEEP_NUMBERS else None
-        k, signed, square = _counted(waves)
+        numbers = batch * (2 * waves + 1)
+        self._step = max(256, CHUNK_NUMBERS // numbers)
+        self._kept: list[Tensor] | None = [] if numbers * count <= KEEP_NUMBERS else None
+        k, square, factors = _counted(waves)
         lowest, scale = 2 * math.pi / side, math.sqrt(math.pi / log_eps) / reaches
-        table = np.empty((batch, 4, 1, 2 * waves))
+        spectrum = scale * np.exp(-(math.pi**2) / (log_eps * reaches * reaches) * square)
+        table = np.empty((batch, 4, 1, 2 * waves + 1))
         table[:, 0] = lowest * k
-        # Two exponentials for each cosine.
-        table[:, 1] = weight = 2 * scale * np.exp(-(math.pi**2) / (log_eps * reaches * reaches) * square)
-        table[:, 2] = slope = lowest * signed * weight
-        table[:, 3] = -lowest * signed * slope
-        # `(B, 1, 2 waves)`: frequencies, and what moments are multiplied with for the sum and its derivatives.
+        table[:, 1:] = factors * spectrum[..., None, :, :]
+        table[:, 2] *= lowest
+        table[:, 3] *= lowest * lowest
+        # `(B, 1, 2 waves + 1)`: frequencies, and what moments are multiplied with for the sum and its derivatives.
         self._frequencies, self._weights, self._first, self._second = torch.from_numpy(table).to(points).unbind(1)
-        # Of the constant wave, which has no derivative.
-        self._constant = scale if isinstance(scale, float) else torch.from_numpy(scale).to(points)
 
-    def _chunks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield the waves of some points after others: all cosines, then all sines, `(B, 2 waves, n)`."""
-        for i, start in enumerate(range(0, self._points.shape[2], self._step)):
-            rows = slice(start, start + self._step)
+    def _chunks(self) -> Iterator[Tensor]:
+        """Yield the waves of some points after others: 1, all cosines, all sines, `(B, 2 waves + 1, n)`."""
+        for i, points in enumerate(self._cut(self._points)):
             if self._kept is None:
-                yield rows, self._expand(rows)
+                yield self._expand(points)
                 continue
             if len(self._kept) == i:
-                self._kept.append(self._expand(rows))
-            yield rows, self._kept[i]
+                self._kept.append(self._expand(points))
+            yield self._kept[i]
 
-    def _expand(self, rows: slice) -> Tensor:
+    def _cut(self, rows: Tensor) -> Sequence[Tensor]:
+        """Return `(B, r, N)` chunk by chunk."""
+        return (rows,) if rows.shape[2] <= self._step else torch.split(rows, self._step, 2)
+
+    def _expand(self, points: Tensor) -> Tensor:
         # Relative to their middle points far from the origin lose no digits that their differences have.
-        points = self._points[:, :, rows] - self._middle
+        points = points - self._middle
         batch, _, count = points.shape
-        out = points.new_empty((batch, 2 * self.waves, count))
-        cosines, sines = out[:, : self.waves], out[:, self.waves :]
         if batch * count <= FEW_POINTS:
-            angles = self._frequencies[..., : self.waves].mT * points
-            torch.cos(angles, out=cosines)
-            torch.sin(angles, out=sines)
-            return out
-        angles = points.mul_(self._frequencies[..., :1])
+            return torch.addcmul(_phases(self.waves, points.dtype, points.device), self._frequencies.mT, points).cos_()
+        out = points.new_empty((batch, 2 * self.waves + 1, count))
+        out[:, :1].fill_(1.0)
+        both = out[:, 1:].view(batch, 2, self.waves, count)
+        cosines, sines = both.unbind(1)
+        angles = points.mul_(self._frequencies[..., 1:2])
         torch.cos(angles, out=cosines[:, :1])
         torch.sin(angles, out=sines[:, :1])
         # e^{i(p+j)x} = e^{ipx} e^{ijx}: rounding errors add up over the few doublings, not over all waves.
-        both = out.view(batch, 2, self.waves, count)
         p = 1
         while p < self.waves:
             low, high = slice(0, min(p, self.waves - p)), slice(p, min(2 * p, self.waves))
@@ -107,34 +107,34 @@ class Line:
         return out
 
     def _moments(self, strengths: Tensor) -> Tensor:
-        """Return `sum_j w_j cos`, then `sum_j w_j sin`, of strengths `(B, N, q)`: `(B, q, 2 waves)`."""
-        total = None
-        for rows, waves in self._chunks():
-            part = torch.bmm(strengths[:, rows].mT, waves.mT)
-            total = part if total is None else total.add_(part)
-        return strengths.new_zeros((len(strengths), strengths.shape[2], 2 * self.waves)) if total is None else total
+        """Return the sums of the waves with strengths `(B, N, q)`: `(B, q, 2 waves + 1)`."""
+        parts = zip(self._cut(strengths.mT), self._chunks(), strict=True)
+        first, *others = (torch.bmm(part, waves.mT) for part, waves in parts)
+        for other in others:
+            first.add_(other)
+        return first
 
     def _evaluate(self, coefficients: Tensor) -> Tensor:
-        """Return a series at every point, `(B, N, r)`, for coefficients `(B, r, 2 waves)`."""
-        parts = [torch.bmm(coefficients, waves) for _, waves in self._chunks()]
+        """Return a series at every point, `(B, N, r)`, for coefficients `(B, r, 2 waves + 1)`."""
+        parts = [torch.bmm(coefficients, waves) for waves in self._chunks()]
         return (parts[0] if len(parts) == 1 else torch.cat(parts, 2)).mT
 
     def _slope_of(self, moments: Tensor) -> Tensor:
-        return moments.roll(self.waves, -1).mul_(self._first)
+        # A cosine's derivative is minus a sine, a sine's a cosine.
+        return moments.index_select(2, _swap(self.waves, moments.device)).mul_(self._first)
 
-    def _gram_of(self, moments: Tensor, strengths: Tensor) -> Tensor:
-        total = strengths.sum(1, keepdim=True)
-        return torch.baddbmm((total * self._constant).mT * total, moments * self._weights, moments.mT)
+    def _gram_of(self, moments: Tensor) -> Tensor:
+        return torch.bmm(moments * self._weights, moments.mT)
 
     def gram(self, strengths: Tensor) -> Tensor:
         """Return the quadratic forms `w' K w` of the columns of strengths `(B, N, q)`, `(B, q, q)`."""
-        return self._gram_of(self._moments(strengths), strengths)
+        return self._gram_of(self._moments(strengths))
 
     def slope(self, strengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the derivative of each column's sum at each point, `(B, N, q, 1)`, `w' K w`, and the moments."""
         moments = self._moments(strengths)
         values = self._evaluate(self._slope_of(moments))
-        return values.unsqueeze(-1), self._gram_of(moments, strengths), moments
+        return values.unsqueeze(-1), self._gram_of(moments), moments
 
     def slope_vjp(
         self, strengths: Tensor, moments: Tensor, grad: Tensor, *, by_strength: bool
@@ -143,12 +143,12 @@ class Line:
         q = strengths.shape[2]
         incoming = grad.squeeze(-1)
         pulled = self._moments(incoming)
-        # As a target a point feels the second derivative of the sum, as a source minus that of the pulled sum.
-        coefficients = torch.cat([moments, -pulled], 1).mul_(self._second)
+        coefficients = torch.cat([moments, pulled], 1).mul_(self._second)
         if by_strength:
             coefficients = torch.cat([coefficients, self._slope_of(pulled).neg_()], 1)
         values = self._evaluate(coefficients)
-        by_point = (values[..., :q] * incoming).addcmul_(values[..., q : 2 * q], strengths)
+        # As a target a point feels the second derivative of the sum, as a source minus that of the pulled sum.
+        by_point = (values[..., :q] * incoming).addcmul_(values[..., q : 2 * q], strengths, value=-1)
         if q > 1:
             by_point = by_point.sum(-1, keepdim=True)
         return by_point, values[..., 2 * q :] if by_strength else None
@@ -156,9 +156,30 @@ class Line:
 
 @lru_cache
 def _counted(waves: int) -> tuple[Floats, Floats, Floats]:
-    """Return the numbers of the waves, of all cosines and then of all sines; with the signs of a slope; and squared."""
+    """Return the numbers of the waves, squared as well, and the factors that do not depend on the points.
+
+    For the sum, its derivative and the next one, `(3, 1, 2 waves + 1)`: two exponentials for each cosine or sine, and
+    the sign that a derivative's wave has in its place.
+    """
     k = np.arange(1.0, waves + 1)
-    return np.r_[k, k], np.r_[k, -k], np.r_[k, k] ** 2
+    number, signed = np.r_[0.0, k, k][None], np.r_[0.0, k, -k][None]
+    exponentials = np.where(number == 0, 1.0, 2.0)
+    return number, number**2, np.stack([exponentials, exponentials * signed, -exponentials * number**2])
+
+
+@lru_cache
+def _phases(waves: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return what is added to the angles so that the cosine is 1, a cosine or a sine, `(2 waves + 1, 1)`."""
+    phases = torch.zeros((2 * waves + 1, 1), dtype=dtype, device=device)
+    phases[waves + 1 :] = -math.pi / 2
+    return phases
+
+
+@lru_cache
+def _swap(waves: int, device: torch.device) -> Tensor:
+    """Return the order in which cosines and sines have changed places."""
+    order = torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, 2 * waves + 1).roll(waves)])
+    return order.to(device)
 
 
 def fit_line(points: Tensor, alpha: Tensor, eps: float) -> Line | None:

@@ -12,7 +12,7 @@ differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict, get_args
+from typing import Literal, NamedTuple, TypedDict, get_args
 
 import torch
 from torch import Tensor
@@ -103,6 +103,14 @@ class Groups:
         scales = torch.where(is_everywhere, self.scales[..., None, None, :] / totals, 0.0)[..., 0, :, :]
         return Groups(weights.flatten(-2), self.sizes, scales.flatten(-2), probabilities.shape[-1])
 
+    def coupled(self, simplified: bool) -> "Coupled":
+        """Return what the discrepancy between these groups consists of; found once and kept."""
+        name = f"_coupled_{simplified}"
+        if name not in self.__dict__:
+            self.__dict__[name] = Coupled.of(self, simplified)
+        found: Coupled = self.__dict__[name]
+        return found
+
     def similarities(
         self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS, backend: Backend = "auto"
     ) -> Tensor:
@@ -127,6 +135,36 @@ class SumOptions(TypedDict):
     eps: float
     backend: Backend
     directions: int | None
+
+
+class Coupled(NamedTuple):
+    """A quadratic form in the mean similarities between groups, for given nodes.
+
+    Attributes:
+        columns: the strengths of the kernel sums, `(..., N, q)`.
+        coupling: the form's matrix in these columns, `(q, q)`.
+        coupled: what a node's own column makes of the sums of all columns.
+        row_sums: row sums of `|C| / N_a`, which bound the Hessian by Gershgorin's theorem; see `curvature`.
+    """
+
+    columns: Tensor
+    coupling: Tensor
+    coupled: Tensor
+    row_sums: Tensor
+
+    @classmethod
+    def of(cls, groups: Groups, simplified: bool) -> "Coupled":
+        """Return the form of the discrepancy, or of its simplified form."""
+        count = groups.membership.shape[-1] // groups.blocks
+        identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
+        blocks = torch.eye(groups.blocks, dtype=identity.dtype, device=identity.device)
+        columns, coupling = groups.membership, torch.kron(blocks, identity - 1 if simplified else count * identity - 1)
+        row_sums = 8 * (groups.membership @ coupling.abs().sum(1, keepdim=True))
+        if count == 2 and not simplified:
+            # C = v v' with v = (1, -1): one signed column serves both groups.
+            columns = groups.membership @ torch.kron(blocks, identity.new_tensor([[1.0], [-1.0]]))
+            coupling = blocks
+        return cls(columns, coupling, columns @ coupling, row_sums)
 
 
 class Discrepancy:
@@ -156,24 +194,12 @@ class Discrepancy:
             raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
         self.groups, self.kernel = groups, kernel
         self._options = SumOptions(eps=eps, backend=backend, directions=directions)
-        count = groups.membership.shape[-1] // groups.blocks
-        identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
-        blocks = torch.eye(groups.blocks, dtype=identity.dtype, device=identity.device)
-        coupling = torch.kron(blocks, identity - 1 if simplified else count * identity - 1)
-        if count == 2 and not simplified:
-            # C = v v' with v = (1, -1): one signed column serves both groups.
-            self._columns = groups.membership @ torch.kron(blocks, identity.new_tensor([[1.0], [-1.0]]))
-            self._coupling = blocks
-        else:
-            self._columns, self._coupling = groups.membership, coupling
-        # What a node's own column makes of the sums of all columns.
-        self._coupled = self._columns @ self._coupling
+        self._columns, self._coupling, self._coupled, self._row_sums = groups.coupled(simplified)
         self._twice_coupled = 2 * self._coupled
         # No similarity exceeds 1, and a squared discrepancy is never negative.
+        count = groups.membership.shape[-1] // groups.blocks
         self.least = -float(groups.blocks * count * (count - 1)) if simplified else 0.0
         self._is_one_norm = self._columns.shape[-1] == 1 and not simplified and kernel == "gaussian"
-        # Row sums of |C| / N_a bound the Hessian by Gershgorin's theorem; see `curvature`.
-        self._row_sums = 8 * (groups.membership @ coupling.abs().sum(1, keepdim=True))
 
     def value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f`, one number for each problem of the batch."""
@@ -203,12 +229,15 @@ class Discrepancy:
         if is_sliced(count, count, dimension, self._options["backend"], self._options["directions"]):
             return self.constant_value(points, alpha)
         centres = self.groups.membership.mT @ points
-        squared = (points[..., None, :] - centres[..., None, :, :]).square().sum(-1)
-        near, far = (self._columns.mT @ (-alpha[..., None, None] * squared).exp()).unbind(-1)
+        if points.shape[-1] == 1:
+            squared = (centres - points.mT).square_()
+        else:
+            squared = (centres[..., None, :] - points[..., None, :, :]).square().sum(-1)
+        near, far = (squared.mul_(-alpha[..., None, None]).exp_() @ self._columns)[..., 0].unbind(-1)
         overlap = (-alpha * (centres[..., 0, :] - centres[..., 1, :]).square().sum(-1)).exp()
-        found = near.square() + far.square() - 2 * overlap[..., None] * near * far
+        found = near.square() + far.square() - 2 * overlap * near * far
         # Of centres that nearly coincide little is left but rounding errors.
-        return found[..., 0] / (1 - overlap.square()).clamp(min=1e-3)
+        return found / (1 - overlap.square()).clamp(min=1e-3)
 
     def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
         r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and `h_f` itself as a constant."""

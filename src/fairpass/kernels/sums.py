@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from fairpass.kernels.arguments import as_batch, check_backend
+from fairpass.kernels.arguments import as_batch, check_backend, check_finite
 from fairpass.kernels.dispatch import FEW_PAIRS, Backend, Plan, choose, warn_of_pairs
 from fairpass.kernels.expansion import Expanded
 from fairpass.kernels.line import Line, fit_line
@@ -115,7 +115,7 @@ def gauss_slope(
     Returns:
         The slopes, shape `(..., N, q, d)`, and :math:`w^\top K w` as of :func:`gauss_gram`, shape `(..., q, q)`.
     """
-    t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
+    t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"), finite=True)
     check_backend(backend, eps, t.shape[-1], directions)
     line = _line(t, a, backend, eps)
     plan = choose(t, t, w.shape[-1], a, backend, eps, directions) if line is None else Plan("spectral")
@@ -151,7 +151,7 @@ def gauss_gram(
     Returns:
         Tensor of shape `(..., q, q)`.
     """
-    t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"))
+    t, _, w, a, shape = as_batch(points, points, strengths, alpha, names=("points", "points"), finite=True)
     check_backend(backend, eps, t.shape[-1], directions)
     line = _line(t, a, backend, eps)
     if line is not None:
@@ -166,10 +166,16 @@ def gauss_gram(
 
 
 def _line(points: Tensor, alpha: Tensor, backend: Backend, eps: float) -> Line | None:
-    """Return the points as a line if they are in one dimension, and enough for it, but not too far apart."""
+    """Return the points as a line if they are in one dimension, and enough for it, but not too far apart.
+
+    If it returns None, it has seen that they are finite.
+    """
     batch, n, dimension = points.shape
     wanted = backend == "spectral" or (backend in ("auto", "exact") and batch * n * n > FEW_PAIRS)
-    return fit_line(points, alpha, eps) if wanted and dimension == 1 and batch * n else None
+    line = fit_line(points, alpha, eps) if wanted and dimension == 1 and batch * n else None
+    if line is None:
+        check_finite("points", points)
+    return line
 
 
 def _sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, kernel: Kernel, plan: Plan, eps: float) -> Tensor:

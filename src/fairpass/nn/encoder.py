@@ -62,7 +62,8 @@ class Encoder(nn.Module):
             hidden = x
             if i:
                 hidden = hidden if self.norms is None else self.norms[i - 1](hidden)
-                hidden = dropout(hidden.relu(), self.dropout, self.training)
+                # In place: nothing else needs the values before, and of a large graph they take as much memory again.
+                hidden = dropout(hidden.relu_(), self.dropout, self.training)
             out = layer(hidden) if self.backbone is None else layer(hidden, operator)
             is_last = i == len(self.layers) - 1
             x = out + hidden if self.residual and not is_last and out.shape[-1] == hidden.shape[-1] else out

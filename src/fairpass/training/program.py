@@ -129,13 +129,20 @@ class Program(nn.Module, ABC):
 
 def adam(module: nn.Module, training: Training) -> Adam:
     """Return Adam over a module's parameters with the settings' rate and decay."""
-    # `foreach=False`: for a handful of tiny tensors the plain loop is the fastest.
-    return Adam(module.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, foreach=False)
+    # Of a handful of tiny tensors the time goes into calls: one for all, where there is one, else the plain loop.
+    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in module.parameters())
+    return Adam(
+        module.parameters(),
+        lr=training.learning_rate,
+        weight_decay=training.weight_decay,
+        foreach=False,
+        fused=fused,
+    )
 
 
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:
     """Return the cross-entropy on the training nodes, one number for each problem of the batch."""
-    chosen, y = logits[..., task.train_nodes, :], task.y[task.train_nodes]
+    chosen, y = logits.index_select(-2, task.train_nodes), task.train_labels
     if chosen.dim() == 2:
         return nn.functional.cross_entropy(chosen, y)
     losses = nn.functional.cross_entropy(chosen.movedim(-1, 1), y.expand(chosen.shape[:-1]), reduction="none")

@@ -91,6 +91,11 @@ class Task:
         return self.nodes("train")
 
     @cached_property
+    def train_labels(self) -> Tensor:
+        """Return their labels."""
+        return self.y[self.train_nodes]
+
+    @cached_property
     def group_estimator(self) -> GroupEstimator:
         """Return an estimate of the groups from the features; the validation nodes calibrate it."""
         estimator = GroupEstimator()

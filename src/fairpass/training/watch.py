@@ -43,8 +43,9 @@ class Watch:
         """Return for each of `(B, N, C)` logits what an `EpochRecord` holds apart from epoch and losses."""
         # One node without an output is enough to make the epoch useless; nan is what nobody selects.
         broken = ~logits.isfinite().flatten(1).all(1)
-        on_validation = scores(logits[:, self.nodes].softmax(-1))
-        on_validation[broken] = nan
+        on_validation = scores(logits.index_select(1, self.nodes).softmax(-1))
+        if bool(broken.any()):
+            on_validation[broken] = nan
         thresholds = self._thresholds(on_validation, broken)
         if thresholds is not None:
             self.quick.threshold = thresholds[:, None]
@@ -77,9 +78,12 @@ class Watch:
 
     def _discrepancy(self, logits: Tensor, broken: Tensor) -> list[dict[str, float]]:
         """Return how far apart the groups' logits are, the kernel being as wide as all logits are spread."""
-        logits = logits.masked_fill(broken[:, None, None], 0.0)
+        if bool(broken.any()):
+            logits = logits.masked_fill(broken[:, None, None], 0.0)
         # The squares of huge logits overflow. The width of the kernel follows the logits: scaling changes nothing.
-        logits = logits / (logits.abs().amax((1, 2), keepdim=True) / _LARGEST).clamp(min=1.0)
+        largest = logits.abs().amax((1, 2), keepdim=True)
+        if bool((largest > _LARGEST).any()):
+            logits = logits / (largest / _LARGEST).clamp(min=1.0)
         if logits.shape[-1] == 2 and not bool(logits.sum(-1).any()):
             # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at a part of the cost.
             logits = sqrt(2) * logits[..., 1:]

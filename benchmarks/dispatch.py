@@ -15,6 +15,7 @@ from benchmarks.result import Cell, Result, Table
 from benchmarks.timing import side_by_side
 from fairpass.kernels import cost, gauss_sum
 from fairpass.kernels.box import fit_box, reach
+from fairpass.kernels.directions import default_directions, draw
 from fairpass.kernels.dispatch import FEW_PAIRS, Backend, choose
 from fairpass.kernels.pairwise import GAUSSIAN, pairwise_sum
 from fairpass.kernels.split import Cut, Piece, cut, split_sum
@@ -33,7 +34,7 @@ def _least(call: Callable[[], object], quick: bool) -> float:
 
 
 def _constants(quick: bool) -> Table:
-    measured = {**_pairs(quick), **_modes(quick), **_pieces(quick)}
+    measured = {**_pairs(quick), **_modes(quick), **_slices(quick), **_pieces(quick)}
     rows: list[dict[str, Cell]] = [
         {
             "constant": name,
@@ -66,6 +67,15 @@ def _modes(quick: bool) -> dict[str, float]:
         terms.append((2 * n * q * math.prod(sizes), 2 * n * sum(sizes), 1))
         times.append(_least(partial(gauss_sum, x, x.clone(), w, 1.0, backend="spectral"), quick))
     return _fit(("MODE_COLUMN", "FEATURE", "SPECTRAL_CALL"), terms, times)
+
+
+def _slices(quick: bool) -> dict[str, float]:
+    terms, times = [], []
+    for n, d in itertools.product((3000, 10_000), (4, 9)):
+        x, w = cloud(n, 1.0, d), signed_strengths(n, 1)
+        terms.append((2 * n * len(draw(d, default_directions(d)).weights),))
+        times.append(_least(partial(gauss_sum, x, x.clone(), w, 0.3, backend="sliced"), quick) - cost.SPECTRAL_CALL)
+    return _fit(("SLICE",), terms, times)
 
 
 def _fit(names: Sequence[str], terms: Sequence[Sequence[int]], times: list[float]) -> dict[str, float]:

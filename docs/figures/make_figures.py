@@ -5,6 +5,7 @@ Run from the repository's root, where fairpass and matplotlib are installed:
     python docs/figures/make_figures.py
 """
 
+import json
 from pathlib import Path
 
 import matplotlib as mpl
@@ -27,7 +28,7 @@ def main() -> None:
     """Draw every figure."""
     # The same bytes at every run: no date, no random ids.
     mpl.rcParams.update({"svg.hashsalt": "fairpass", "font.size": 10, "axes.titlesize": 10})
-    for name, draw in {"message": draw_message, "steps": draw_steps}.items():
+    for name, draw in {"message": draw_message, "steps": draw_steps, "directions": draw_directions}.items():
         figure = draw()
         figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)
@@ -105,6 +106,35 @@ def draw_steps() -> mpl.figure.Figure:
     for panel in (gentle, strong, apart):
         panel.set(xlabel="layers", xticks=range(0, 13, 3))
     gentle.legend(frameon=False)
+    return figure
+
+
+def draw_directions() -> mpl.figure.Figure:
+    """How far the sliced message is off, by number of directions, as `python -m benchmarks classes` has measured it."""
+    stored = HERE.parents[1] / "benchmarks" / "results" / "classes.json"
+    rows = json.loads(stored.read_text())["tables"][2]["rows"]
+    styles = {"after 0, %": (BLUE, "o"), "after 1, %": (GREY, "s"), "after 4, %": (ORANGE, "^")}
+
+    figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.5), sharey=True, layout="constrained")
+    for panel, d in zip(panels, (4, 9), strict=True):
+        chosen = [row for row in rows if row["d"] == d]
+        for column, (colour, marker) in styles.items():
+            steps = column.removeprefix("after ").removesuffix(", %")
+            label = "at the start of a layer" if steps == "0" else f"after {steps} fair step{'s' * (steps != '1')}"
+            counts, errors = [row["directions"] for row in chosen], [row[column] for row in chosen]
+            panel.loglog(counts, errors, color=colour, marker=marker, markersize=4, label=label)
+        panel.axvline(chosen[2]["directions"], color=GREY, linewidth=0.8, linestyle="--")
+        panel.annotate(
+            "default", (chosen[2]["directions"], 1), xycoords=("data", "axes fraction"),
+            xytext=(4, -12), textcoords="offset points", color=GREY,
+        )  # fmt: skip
+        panel.axhline(5, color=GREY, linewidth=0.8, linestyle=":")
+        panel.set_xticks(counts, [str(count) for count in counts])
+        panel.minorticks_off()
+        panel.set(title=f"{d + 1} classes (d = {d})", xlabel="directions")
+    panels[0].set_yticks([0.05, 0.1, 0.5, 1, 5, 10, 50], ["0.05", "0.1", "0.5", "1", "5", "10", "50"])
+    panels[0].set_ylabel("relative error of the message, %")
+    panels[0].legend(frameon=False, loc="lower left")
     return figure
 
 

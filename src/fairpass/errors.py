@@ -21,5 +21,9 @@ class NotFittedError(FairpassError, RuntimeError):
     """A classifier was asked to predict before `fit`."""
 
 
+class NarrowKernelWarning(UserWarning):
+    """A kernel in many dimensions is so narrow that sliced sums are far from those of the Gaussian."""
+
+
 class QuadraticCostWarning(UserWarning):
     """A sum is about to visit all pairs of very many nodes, which nobody asked for by name."""

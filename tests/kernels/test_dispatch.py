@@ -11,7 +11,7 @@ from torch.autograd import backward
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from fairpass.errors import QuadraticCostWarning
+from fairpass.errors import NarrowKernelWarning, QuadraticCostWarning
 from fairpass.kernels import dispatch, gauss_slope, gauss_sum, laplace_sum, sums
 from fairpass.kernels.cost import pairwise_cost
 from fairpass.kernels.dispatch import FEW_PAIRS, Backend, Plan, choose
@@ -79,7 +79,7 @@ def test_few_points_are_taken_by_pairs() -> None:
 
 
 def test_many_points_are_spectral_in_low_dimension_and_sliced_in_higher() -> None:
-    assert [plan(normal(20_000, d)).backend for d in (1, 2, 3, 4, 9)] == ["spectral"] * 3 + ["sliced"] * 2
+    assert [plan(normal(20_000, d), 0.05).backend for d in (1, 2, 3, 4, 9)] == ["spectral"] * 3 + ["sliced"] * 2
     assert [plan(normal(10_000, d), backend="exact").backend for d in (1, 2, 3, 4)] == ["spectral"] * 3 + ["tiled"]
 
 
@@ -87,7 +87,7 @@ def test_all_sums_of_the_same_points_have_the_same_kernel() -> None:
     """Neither columns nor problems of a batch count, or a layer would compare values of two kernels."""
     for n in range(100, 1600, 100):
         x = normal(n, 5)
-        chosen = {plan(points, q=q).backend for points in (x, x.expand(6, -1, -1)) for q in (1, 7)}
+        chosen = {plan(points, 0.05, q).backend for points in (x, x.expand(6, -1, -1)) for q in (1, 7)}
         assert len(chosen) == 1
     assert chosen == {"sliced"}
     assert plan(normal(100, 5)).backend == "tiled"
@@ -95,7 +95,7 @@ def test_all_sums_of_the_same_points_have_the_same_kernel() -> None:
 
 def test_more_directions_must_pay() -> None:
     x = normal(2000, 4)[None]
-    chosen = [choose(x, x, 1, torch.ones(1), "auto", 1e-7, count).backend for count in (None, 50, 100_000)]
+    chosen = [choose(x, x, 1, torch.full((1,), 0.05), "auto", 1e-7, count).backend for count in (None, 50, 100_000)]
     assert chosen == ["sliced", "sliced", "tiled"]
 
 
@@ -118,6 +118,16 @@ def test_many_pairs_are_announced_before_they_are_visited() -> None:
         # What is asked for by name is done without a word, and so is a sum of few pairs.
         gauss_sum(x, x, w, 1.0, backend="tiled")
         gauss_sum(x, x[1:], w[1:], 1.0)
+
+
+def test_slices_that_nobody_chose_are_announced_where_they_are_far_off() -> None:
+    x, w = normal(1000, 5), torch.ones(1000, 1)  # whose mean squared distance is nearly 10
+    for alpha in (0.03, 0.15):
+        gauss_sum(x, x, w, alpha)
+    with pytest.warns(NarrowKernelWarning, match="'alpha' times the mean squared distance is 9.6, and above 2 "):
+        gauss_sum(x, x, w, 1.0)
+    gauss_sum(x, x, w, 1.0, backend="sliced")
+    gauss_sum(x, x, w, 1.0, directions=50)
 
 
 def test_the_warning_comes_with_an_estimate() -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from fairpass.errors import QuadraticCostWarning
+from fairpass.errors import NarrowKernelWarning, QuadraticCostWarning
 from fairpass.kernels.box import MAX_DIMENSION, Box, feature_count, fit_box, reach
 from fairpass.kernels.cost import PIECE, pairwise_cost, sliced_cost, spectral_cost
 from fairpass.kernels.directions import default_directions
@@ -23,6 +23,8 @@ FEW_PAIRS = 1 << 16
 # A box of fewer reaches than this is not worth the time it takes to see if it can be cut, nor is a sum that
 # takes less time than a handful of pieces.
 NARROW, HANDFUL = 6.0, 8
+# Where alpha times the mean squared distance exceeds this, sliced slopes are off by more than a sixth.
+NARROW_KERNEL = 2.0
 # More pairs than this are not visited without a warning: those of 16,384 nodes, about a second for each sum.
 MANY_PAIRS = 1 << 28
 
@@ -64,6 +66,8 @@ def choose(
     if is_sliced(n, m, dimension, backend, directions):
         slices = Slices(dimension, alpha, directions)
         points, others = _centred(t, s)
+        if backend == "auto" and directions is None:
+            _warn_if_narrow(points, alpha)
         expanded = SlicedExpansion(slices, points)
         return Plan("sliced", (expanded, expanded if t is s else SlicedExpansion(slices, others)))
     is_free = backend in ("auto", "exact")
@@ -110,6 +114,19 @@ def warn_of_pairs(n: int, m: int, batch: int, advice: str) -> None:
             f"which takes about {seconds:,.0f} s; {advice}",
             QuadraticCostWarning,
             stacklevel=2,
+        )
+
+
+def _warn_if_narrow(points: Tensor, alpha: Tensor) -> None:
+    """Warn if nobody chose slices and they are far off; `points` are `(B, d, n)`, with their mean as origin."""
+    narrowest = float((2 * alpha * points.square().sum(1).mean(-1)).max())
+    if narrowest > NARROW_KERNEL:
+        warnings.warn(
+            f"the kernel is narrow for sliced sums: 'alpha' times the mean squared distance is {narrowest:.2g}, and "
+            f"above {NARROW_KERNEL:g} slopes are off by more than a sixth; take an adaptive bandwidth, a smaller "
+            "'alpha', more 'directions', or backend 'exact'",
+            NarrowKernelWarning,
+            stacklevel=3,
         )
 
 

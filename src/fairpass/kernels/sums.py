@@ -59,8 +59,9 @@ def gauss_sum(
         backend: `"dense"` holds the kernel matrix (the oracle); `"tiled"` visits all pairs in bounded memory;
             `"spectral"` is O(N) in at most three dimensions; `"split"` cuts wide spans to pieces; `"sliced"` is
             O(N) in any dimension, for a kernel close to the Gaussian. `"auto"` takes the cheapest by a cost model,
-            slices in more than three dimensions only; `"exact"` the cheapest but slices. Before these two visit
-            more than 2^28 pairs they give a `QuadraticCostWarning`.
+            slices in more than three dimensions only, with a `NarrowKernelWarning` where these are far off;
+            `"exact"` the cheapest but slices. Before these two visit more than 2^28 pairs they give a
+            `QuadraticCostWarning`.
         directions: number of frequencies of the sliced backend, rounded up to complete orthonormal sets; by default
             `5 d (d + 1) / 2`, at most 1,024. They are drawn from a fixed seed, the same in every call.
 

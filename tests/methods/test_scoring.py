@@ -81,6 +81,16 @@ def test_another_part_of_the_graph_changes_nothing_for_a_node_and_its_neighbours
     torch.testing.assert_close(got, model.predict_proba(data), rtol=0, atol=1e-6)
 
 
+def test_five_classes(tmp_path: Path) -> None:
+    data = small_graph(300, classes=5, groups=3)
+    model = GMMD(training=TRAINING).fit(data)
+    loaded = load_model(model.save(tmp_path / "model"))
+    fitted, batch = (loaded.predict_proba(data, reference=name) for name in ("fitted", "batch"))
+    torch.testing.assert_close(fitted, batch, rtol=0, atol=1e-5)
+    together = loaded.predict_proba(people(data, [4, 5, 6]))
+    torch.testing.assert_close(loaded.predict_proba(people(data, [5])), together[1:2], rtol=0, atol=1e-6)
+
+
 def test_stored_scores_are_the_same_to_the_bit(model: NodeClassifier, data: Data, tmp_path: Path) -> None:
     loaded = load_model(model.save(tmp_path / "model"))
     for graph in (data, people(data, [3])):

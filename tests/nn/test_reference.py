@@ -24,6 +24,7 @@ VARIANTS: list[Any] = [
     GMMDPropagation(backbone="gin"),
     GMMDPropagation(bandwidth="fixed", weight=3.0),
     GMMDPropagation(kernel="laplace", weight=5.0),
+    GMMDPropagation(backend="sliced"),
     GMMDSPropagation(),
 ]
 
@@ -49,7 +50,7 @@ def recorded(layer: GMMDPropagation, graph: SimpleNamespace, sens: Tensor | Grou
 
 
 @pytest.mark.parametrize("layer", VARIANTS, ids=str)
-@pytest.mark.parametrize(("columns", "groups"), [(1, 2), (2, 3)])
+@pytest.mark.parametrize(("columns", "groups"), [(1, 2), (2, 3), (5, 2)])
 def test_on_the_recorded_graph_it_is_what_the_layers_do(layer: GMMDPropagation, columns: int, groups: int) -> None:
     graph = problem(columns=columns, groups=groups)
     reference = recorded(layer, graph)

@@ -10,7 +10,7 @@ from rich.console import Console
 from benchmarks.result import Result
 from benchmarks.timing import ONE_THREAD
 
-NAMES = ("kernels", "dispatch", "fits", "epochs", "population", "quality", "choices", "rivals")
+NAMES = ("kernels", "dispatch", "fits", "epochs", "growth", "population", "quality", "choices", "rivals")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -10,7 +10,10 @@ from rich.console import Console
 from benchmarks.result import Result
 from benchmarks.timing import ONE_THREAD
 
-NAMES = ("kernels", "dispatch", "classes", "fits", "epochs", "population", "quality", "choices", "people", "rivals")
+NAMES = (
+    *("kernels", "dispatch", "classes", "fits", "epochs", "growth", "population", "quality", "choices", "people"),
+    "rivals",
+)
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -1,12 +1,6 @@
-"""One training epoch: what each part of GMMD costs, exact against the paper's sample, and its growth to 10^7 nodes."""
+"""One step of training: what each part of GMMD costs, and exact over all nodes against the paper's sample."""
 
-import gc
-import resource
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +8,8 @@ from torch_geometric.data import Data
 
 from benchmarks.fits import PyGGCN
 from benchmarks.result import Cell, Result, Table
-from benchmarks.timing import clock, side_by_side
-from fairpass.datasets import is_available, load, synthetic
+from benchmarks.timing import side_by_side
+from fairpass.datasets import is_available, load
 from fairpass.methods import GMMD, GMMDS
 from fairpass.nn import MLP, Adjacency
 from fairpass.training import Task
@@ -25,7 +19,7 @@ SAMPLED = {"german": 100, "bail": 200, "credit": 6000}
 
 
 def run(quick: bool) -> Result:
-    return Result("epochs", [_parts(quick), _against_sample(quick), _growth(quick)])
+    return Result("epochs", [_parts(quick), _against_sample(quick)])
 
 
 def gmmd_epoch(model: GMMD, task: Task) -> Callable[[], object]:
@@ -137,54 +131,3 @@ def _against_sample(quick: bool) -> Table:
     return Table(
         "Exact over all nodes (one column) against the paper's dense sample (two columns), one fair step", rows
     )
-
-
-def _growth(quick: bool) -> Table:
-    rows: list[dict[str, Cell]] = []
-    for nodes in (100_000,) if quick else (100_000, 1_000_000, 10_000_000):
-        # A process of its own: its peak memory is this size's alone.
-        output = subprocess.run(
-            [sys.executable, "-m", "benchmarks.epochs", str(nodes)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        making, preparing, seconds, gigabytes = map(float, output.split())
-        rows.append(
-            {
-                "nodes": nodes,
-                "making the graph, s": making,
-                "preparing, s": preparing,
-                "epoch, s": seconds,
-                "per node, us": 1e6 * seconds / nodes,
-                "peak memory, GB": gigabytes,
-            }
-        )
-    for row in rows:
-        row["per node, ratio"] = float(row["per node, us"] or 0) / float(rows[0]["per node, us"] or 1)
-    return Table("Growth: synthetic graphs, average degree 20, one fair step per layer", rows)
-
-
-def _one_size(nodes: int) -> None:
-    start = time.perf_counter()
-    data = synthetic(nodes, avg_degree=20, seed=0)
-    made = time.perf_counter()
-    call = gmmd_epoch(GMMD(fair_steps=1), Task(data))
-    call()  # builds the operator
-    gc.collect()
-    ready = time.perf_counter()
-    timing = side_by_side({"epoch": call}, rounds=5, budget=60.0)["epoch"]
-    print(made - start, ready - made, timing.least, _peak_gigabytes())
-
-
-def _peak_gigabytes() -> float:
-    """Return this process's own peak; `getrusage` would count what its parent held when it was started."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e6
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-
-
-if __name__ == "__main__":
-    clock()  # one thread, if that is asked for
-    _one_size(int(sys.argv[1]))

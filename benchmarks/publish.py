@@ -14,9 +14,10 @@ PAGES = tuple(ROOT.parent / "docs" / name for name in ("performance.md", "rivals
 TABLES = {
     "kernel": ("kernels", 0),
     "kernel-growth": ("kernels", 1),
+    "fit": ("fits", 0),
     "epoch": ("epochs", 0),
     "sampled": ("epochs", 1),
-    "growth": ("epochs", 2),
+    "growth": ("growth", 0),
     "population": ("population", 0),
     "classes": ("classes", 0),
     "classes-rules": ("classes", 1),

@@ -145,12 +145,14 @@ class Coupled(NamedTuple):
         coupling: the form's matrix in these columns, `(q, q)`.
         coupled: what a node's own column makes of the sums of all columns.
         row_sums: row sums of `|C| / N_a`, which bound the Hessian by Gershgorin's theorem; see `curvature`.
+        largest: the largest of these, one for each problem.
     """
 
     columns: Tensor
     coupling: Tensor
     coupled: Tensor
     row_sums: Tensor
+    largest: Tensor
 
     @classmethod
     def of(cls, groups: Groups, simplified: bool) -> "Coupled":
@@ -164,7 +166,8 @@ class Coupled(NamedTuple):
             # C = v v' with v = (1, -1): one signed column serves both groups.
             columns = groups.membership @ torch.kron(blocks, identity.new_tensor([[1.0], [-1.0]]))
             coupling = blocks
-        return cls(columns, coupling, columns @ coupling, row_sums)
+        largest = row_sums.amax((-2, -1), keepdim=row_sums.dim() > 2)
+        return cls(columns, coupling, columns @ coupling, row_sums, largest)
 
 
 class Discrepancy:
@@ -194,7 +197,7 @@ class Discrepancy:
             raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
         self.groups, self.kernel = groups, kernel
         self._options = SumOptions(eps=eps, backend=backend, directions=directions)
-        self._columns, self._coupling, self._coupled, self._row_sums = groups.coupled(simplified)
+        self._columns, self._coupling, self._coupled, self._row_sums, self._largest = groups.coupled(simplified)
         self._twice_coupled = 2 * self._coupled
         # No similarity exceeds 1, and a squared discrepancy is never negative.
         count = groups.membership.shape[-1] // groups.blocks
@@ -282,7 +285,7 @@ class Discrepancy:
 
     def stiffness(self, alpha: float | Tensor) -> Tensor:
         """Return the largest of the bounds of `curvature`, one for each problem."""
-        return alpha * self._row_sums.amax((-2, -1), keepdim=self._row_sums.dim() > 2)
+        return alpha * self._largest
 
 
 def mmd2(

@@ -11,7 +11,16 @@ from benchmarks.result import Result
 from benchmarks.timing import ONE_THREAD
 
 NAMES = (
-    *("kernels", "dispatch", "classes", "fits", "epochs", "growth", "population", "quality", "choices", "people"),
+    "kernels",
+    "dispatch",
+    "classes",
+    "fits",
+    "epochs",
+    "growth",
+    "population",
+    "quality",
+    "choices",
+    "people",
     "rivals",
 )
 RESULTS = Path(__file__).parent / "results"

@@ -105,19 +105,6 @@ def test_a_matrix_in_small_blocks_is_the_same(make_graph: MakeGraph) -> None:
         assert whole.is_symmetric == parts.is_symmetric
 
 
-@pytest.mark.parametrize("cached", [1, 3, 4, 9])
-@pytest.mark.parametrize("directed", [False, True])
-def test_a_long_vector_is_multiplied_in_blocks(make_graph: MakeGraph, directed: bool, cached: int) -> None:
-    graph = make_graph(directed=directed)
-    adjacency, x = operator(graph), graph.x[:, :1].requires_grad_()
-    pulled = torch.randn(graph.n, 1, dtype=torch.float64)
-    with mock.patch("fairpass.nn.adjacency._CACHED_NODES", cached):
-        product = adjacency @ x
-        (gradient,) = torch.autograd.grad(product, x, pulled)
-    dense = adjacency.matrix.to_dense()
-    torch.testing.assert_close((product, gradient), (dense @ x, dense.T @ pulled))
-
-
 def test_symmetry_is_found_exactly_where_it_is(make_graph: MakeGraph) -> None:
     both_ways, one_way = make_graph(), make_graph(directed=True)
     assert operator(both_ways, "gcn").is_symmetric

@@ -5,8 +5,6 @@ as long as the product. Here a symmetric operator is its own transpose, and any 
 """
 
 import warnings
-from functools import cached_property
-from math import ceil
 from typing import Any, Literal, get_args
 
 import torch
@@ -16,9 +14,6 @@ from torch import Tensor
 from fairpass.nn.assembly import Loops, assemble, normalise, transpose
 
 Kind = Literal["gcn", "gin", "gin_mean", "mean"]
-
-# Of so many nodes one number each (10 MB in float32) stays in the cache while a product gathers it all over again.
-_CACHED_NODES = 2_500_000
 
 _LOOPS: dict[Kind, Loops] = {"gcn": "remaining", "gin": "added", "gin_mean": "added", "mean": "none"}
 
@@ -37,8 +32,6 @@ class Adjacency:
                 f"'matrix' must be a square sparse CSR tensor (got {matrix.layout}, shape {tuple(matrix.shape)})"
             )
         self.matrix, self.transpose = matrix, transpose
-        self._factor = _Factor(matrix)
-        self._transposed_factor = self._factor if transpose is matrix else _Factor(transpose)
 
     @classmethod
     def from_edge_index(
@@ -97,9 +90,9 @@ class Adjacency:
         if x.dtype != self.matrix.dtype:
             raise ValueError(f"'x' must be {self.matrix.dtype} like the operator (got {x.dtype})")
         if x.dim() == 2:
-            return _product(x, self._factor, self._transposed_factor)
+            return _product(x, self.matrix, self.transpose)
         flat = x.flatten(0, -3).permute(1, 0, 2).flatten(1)
-        out = _product(flat, self._factor, self._transposed_factor)
+        out = _product(flat, self.matrix, self.transpose)
         return torch.unflatten(out, 1, (-1, x.shape[-1])).permute(1, 0, 2).reshape(x.shape)
 
     def __repr__(self) -> str:
@@ -122,19 +115,16 @@ def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
 
 
 def _csr(matrix: csr_array, device: torch.device) -> Tensor:
-    """Return a matrix of SciPy's as one of PyTorch's."""
     pointers, columns, values = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
-    return csr_tensor(pointers, columns, values, *matrix.shape).to(device)
+    return csr_tensor(pointers, columns, values, matrix.shape[0]).to(device)
 
 
-def csr_tensor(
-    pointers: Tensor, columns: Tensor, values: Tensor, num_rows: int, num_columns: int | None = None
-) -> Tensor:
-    """Return a sparse matrix, square by default, from the parts of its CSR form."""
+def csr_tensor(pointers: Tensor, columns: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+    """Return a square sparse matrix from the parts of its CSR form."""
     with warnings.catch_warnings():
         # PyTorch says once a process that CSR is in beta; what we use of it is tested here.
         warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-        return torch.sparse_csr_tensor(pointers, columns, values, (num_rows, num_columns or num_rows))
+        return torch.sparse_csr_tensor(pointers, columns, values, (num_nodes, num_nodes))
 
 
 def row_pointers(rows: Tensor, num_nodes: int) -> Tensor:
@@ -143,48 +133,20 @@ def row_pointers(rows: Tensor, num_nodes: int) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
-class _Factor:
-    """A sparse matrix that others are multiplied with."""
-
-    def __init__(self, matrix: Tensor) -> None:
-        self.matrix = matrix
-
-    @cached_property
-    def _blocks(self) -> list[tuple[slice, Tensor]]:
-        """Return the matrix in blocks of columns, each with the rows that it is multiplied with."""
-        pointers, columns, values = self.matrix.crow_indices(), self.matrix.col_indices(), self.matrix.values()
-        nodes = self.matrix.shape[0]
-        whole = csr_array((values.numpy(), columns.numpy(), pointers.numpy()), shape=(nodes, nodes))
-        size = ceil(nodes / ceil(nodes / _CACHED_NODES))
-        parts = [slice(start, min(start + size, nodes)) for start in range(0, nodes, size)]
-        return [(part, _csr(whole[:, part], self.matrix.device)) for part in parts]
-
-    def __matmul__(self, x: Tensor) -> Tensor:
-        if x.shape[1] != 1:
-            return self.matrix @ x
-        # With a vector the sparse library takes half to two thirds of the time it takes with a matrix of one column.
-        column = x[:, 0]
-        if len(column) <= _CACHED_NODES or x.device.type != "cpu":
-            return torch.mv(self.matrix, column)[:, None]
-        total = torch.zeros_like(column)
-        for part, block in self._blocks:
-            torch.addmv(total, block, column[part], out=total)
-        return total[:, None]
+def _product(x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
+    out: Tensor = _Product.apply(x, matrix, transpose)  # type: ignore[no-untyped-call] # torch's own
+    return out
 
 
 class _Product(torch.autograd.Function):
     """`A x`, whose gradient is `A' g`; differentiable any number of times."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, matrix: _Factor, transpose: _Factor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
         ctx.matrix, ctx.transpose = matrix, transpose
-        return matrix @ x
+        # With a vector the sparse library takes half to two thirds of the time it takes with a matrix of one column.
+        return torch.mv(matrix, x[:, 0])[:, None] if x.shape[1] == 1 else matrix @ x
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return _product(grad, ctx.transpose, ctx.matrix), None, None
-
-
-def _product(x: Tensor, matrix: _Factor, transpose: _Factor) -> Tensor:
-    out: Tensor = _Product.apply(x, matrix, transpose)  # type: ignore[no-untyped-call] # torch's own
-    return out

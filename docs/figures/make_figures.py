@@ -134,7 +134,7 @@ def draw_directions() -> mpl.figure.Figure:
         panel.set(title=f"{d + 1} classes (d = {d})", xlabel="directions")
     panels[0].set_yticks([0.05, 0.1, 0.5, 1, 5, 10, 50], ["0.05", "0.1", "0.5", "1", "5", "10", "50"])
     panels[0].set_ylabel("relative error of the message, %")
-    panels[0].legend(frameon=False, loc="lower left")
+    panels[1].legend(frameon=False, loc="upper right")
     return figure
 
 

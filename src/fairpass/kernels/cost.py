@@ -10,7 +10,7 @@ import math
 PAIR, PAIR_COLUMN = 2.5, 0.05
 # Nanoseconds for one mode of one point and column, and for computing one feature of one point.
 MODE_COLUMN, FEATURE = 0.03, 4.0
-# Nanoseconds for one frequency of one point: its two waves, their moments and their evaluation.
+# Nanoseconds for one frequency of one point, which counts as a target and as a source: its waves, moments, evaluation.
 SLICE = 3.0
 # Fixed overhead per spectral sum and per split piece, in ns.
 SPECTRAL_CALL, PIECE = 5e5, 5e5

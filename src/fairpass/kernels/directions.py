@@ -34,7 +34,7 @@ _SPREAD = 0.375
 # More radii have weights that are lost in rounding.
 _MOST_RADII = 12
 # Steps of the search. Twice as many lower the error by less than a tenth.
-_STEPS = 100
+_STEPS = 150
 
 
 class Rule(NamedTuple):
@@ -46,12 +46,12 @@ class Rule(NamedTuple):
 
 
 def default_directions(dimension: int) -> int:
-    """Return how many directions keep the error of the message below 5 %: five for each entry of a symmetric matrix.
+    """Return how many directions keep the error of the message below 5 %.
 
-    Such matrices are what two groups with the same mean differ by. Above 19 dimensions no more than
-    `MOST_DIRECTIONS` are taken, and the error grows.
+    These are some four for each entry of a symmetric matrix, which is what two groups with the same mean differ by.
+    Above 21 dimensions no more than `MOST_DIRECTIONS` are taken, and the error grows.
     """
-    return min(5 * dimension * (dimension + 1) // 2, MOST_DIRECTIONS)
+    return min(2 * dimension * (dimension + 2), MOST_DIRECTIONS)
 
 
 @lru_cache
@@ -69,12 +69,13 @@ def draw(dimension: int, directions: int, seed: int = SEED) -> Rule:
 def _radius_count(dimension: int, directions: int) -> int:
     """Return the number of radii: one more as soon as the directions are exact for all that the radii are exact for.
 
-    That takes about twice as many angles as there are polynomials of that degree (measured).
+    That takes about half as many angles again as there are polynomials of that degree (measured).
     """
     if dimension == 1:
         return min(directions, _MOST_RADII)
     count = 1
-    while count < _MOST_RADII and directions * (dimension - 1) >= 2 * math.comb(dimension + 4 * count - 1, 4 * count):
+    angles = directions * (dimension - 1)
+    while count < _MOST_RADII and angles >= 1.5 * math.comb(dimension + 4 * count - 1, 4 * count):
         count += 1
     return count
 
@@ -128,7 +129,7 @@ def _spread_out(sets: Floats, radii: Floats, weights: Floats) -> Floats:
         return float((pairs * (up + down)).sum()), (by_matrix - by_matrix.swapaxes(1, 2))[:, rows, columns].ravel()
 
     # Where there are many directions, each step takes longer and fewer of them do.
-    steps = max(_STEPS // 3, min(_STEPS, _STEPS * 300 // (count * dimension)))
+    steps = max(_STEPS // 3, min(_STEPS, _STEPS * 200 // (count * dimension)))
     start = np.zeros(count * len(rows))
     found = fmin_l_bfgs_b(error, start, maxiter=steps, factr=10.0, pgtol=1e-14)
     return turn(np.asarray(found[0]))[0]

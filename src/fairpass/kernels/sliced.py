@@ -80,7 +80,7 @@ class SlicedExpansion:
         self.box = box
         batch, _, count = points.shape
         numbers = batch * (2 * box.count + 1)
-        self._step = max(64, CHUNK_NUMBERS // numbers)
+        self._step = max(64, CHUNK_NUMBERS // numbers // 64 * 64)  # whole cache lines
         self._kept: list[Tensor] | None = [] if numbers * count <= KEEP_NUMBERS else None
         reach = points.square().sum(1).amax(-1) * box.frequencies.square().sum(-1).amax(-1) if count else points[:0]
         is_small = box.like.dtype == torch.float64 or bool((reach < SMALL_ANGLE**2).all())

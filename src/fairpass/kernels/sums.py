@@ -46,8 +46,9 @@ def gauss_sum(
     In more dimensions few points are summed pair by pair, with no error but rounding. Many take slices: a kernel
     close to the Gaussian, which `directions.py` defines. Its error depends on how wide the points are spread: where
     :math:`\alpha \|t_i - s_j\|^2` is 0.3 in the mean, a slope is off by less than 5 %, and by less with more
-    `directions`; where it is 3, by a third. Differentiable, twice and more, in the points and the strengths; `alpha`
-    is a constant.
+    `directions`; where it is 3, by a third to a half.
+
+    Differentiable, twice and more, in the points and the strengths; `alpha` is a constant.
 
     Args:
         targets: points `t`, shape `(..., N, d)`.
@@ -63,7 +64,7 @@ def gauss_sum(
             `"exact"` the cheapest but slices. Before these two visit more than 2^28 pairs they give a
             `QuadraticCostWarning`.
         directions: number of frequencies of the sliced backend, rounded up to complete orthonormal sets; by default
-            `5 d (d + 1) / 2`, at most 1,024. They are drawn from a fixed seed, the same in every call.
+            `2 d (d + 2)`, at most 1,024. They are drawn from a fixed seed, the same in every call.
 
     Returns:
         Tensor of shape `(..., N, q)`.

@@ -68,7 +68,7 @@ def test_error_is_within_eps(
     eps: float,
     imbalance: float,
 ) -> None:
-    alpha = 10**log_alpha
+    alpha = float(torch.tensor(10**log_alpha, dtype=dtype))
     random = torch.Generator().manual_seed(seed)
     n, m = torch.randint(1, 300, (2,), generator=random).tolist()
     # From a hundredth of a reach to as wide as can be.

@@ -124,10 +124,10 @@ def test_decisions_are_kept(decision: str, monkeypatch: pytest.MonkeyPatch) -> N
 
     graph, layer = problem(), GMMDPropagation()
     if decision == "accepted":
-        before = fairness.FairnessTerm.is_at_most
-        monkeypatch.setattr(fairness.FairnessTerm, "is_at_most", lambda *args: (torch.tensor(False), before(*args)[1]))
+        before = fairness.FairnessTerm.accepts
+        monkeypatch.setattr(fairness.FairnessTerm, "accepts", lambda *args: (torch.tensor(False), before(*args)[1]))
     else:
-        monkeypatch.setattr(fairness.FairnessTerm, "stays_below", lambda *_: torch.tensor(False))
+        monkeypatch.setattr(fairness.FairnessTerm, "stays_below", lambda *_, **__: torch.tensor(False))
     reference, expected = recorded(layer, graph), layer(graph.x, graph.edges, graph.sens)
     monkeypatch.undo()
     assert not any(bool(getattr(stored, decision)) for stored in reference)

@@ -52,7 +52,7 @@ def descend_with_momentum(
         before, moved = moved, torch.addcmul(ahead, size, gradient + (ahead - Y) / gamma, value=-_LONGER)
     with torch.no_grad():
         reached = start - (size * slope.square()).sum((-2, -1)) / 2
-        lowered, value = term.is_at_most(reached - ((moved - Y).square() / gamma).sum((-2, -1)) / 2, moved)
+        lowered, value = term.accepts(reached - ((moved - Y).square() / gamma).sum((-2, -1)) / 2, moved)
     if bool(lowered.all()):
         return moved, value
     plain = torch.addcmul(Y, size, slope, value=-1)

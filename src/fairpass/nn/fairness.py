@@ -22,11 +22,14 @@ class Term(Protocol):
     def curvature(self, F: Tensor) -> Tensor:
         """Return each node's bound on the Hessian, `(..., N, 1)`."""
 
-    def is_at_most(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether the value at `moved` is at most `limit`, and the value; one for each problem."""
 
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
-        """Return whether the value grew by at most `gained` from `F` to `moved`, where it is at most `at_most`."""
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
+        """Return whether the value grew by at most `gained` from `F` to `moved`.
+
+        There it is at most `at_most`, and just that if `is_exact`.
+        """
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,13 @@ class FairnessTerm:
         gradient, value = self.discrepancy.gradient(self._taking_part(F), self.alpha)
         return self._among_all(self.lambda_f * gradient, F), self.lambda_f[..., 0, 0] * value
 
-    def is_at_most(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether the value at `moved` is at most `limit`, and the value, without evaluating at the nodes."""
-        value = self.lambda_f[..., 0, 0] * self.discrepancy.constant_value(self._taking_part(moved), self.alpha)
+    def constant_value(self, F: Tensor) -> Tensor:
+        """Return `lambda_f h_f(F)` without gradient, which takes no evaluation at the nodes."""
+        return self.lambda_f[..., 0, 0] * self.discrepancy.constant_value(self._taking_part(F), self.alpha)
+
+    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Return whether the value at `moved` is at most `limit`, and the value."""
+        value = self.constant_value(moved)
         return value <= limit, value
 
     def curvature(self, F: Tensor) -> Tensor:
@@ -65,20 +72,23 @@ class FairnessTerm:
         bound = self.lambda_f * self.discrepancy.curvature(self.alpha[..., None, None])
         return self._among_all(bound, F[..., :1])
 
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
         """Return whether the term grew by at most `gained` from `F` to `moved`; `at_most` bounds its value at `moved`.
 
-        One answer for each problem of the batch. Mostly bounds decide; if not, both values are computed, as one.
+        One answer for each problem of the batch. Mostly bounds decide; if not, values are computed, one at a time.
         """
         weight = self.lambda_f[..., 0, 0]
         below: Tensor = at_most <= weight * self.discrepancy.least + gained
-        if not bool(below.all()):
-            below = at_most <= weight * self.discrepancy.at_least(self._taking_part(F), self.alpha) + gained
         if bool(below.all()):
             return below
-        both = torch.stack([self._taking_part(F), self._taking_part(moved)])
-        before, after = self.discrepancy.constant_value(both, self.alpha).unbind()
-        return weight * (after - before) <= gained
+        at_least = weight * self.discrepancy.at_least(self._taking_part(F), self.alpha)
+        below = at_most <= at_least + gained
+        if not is_exact and not bool(below.all()):
+            at_most = self.constant_value(moved)
+            below = at_most <= at_least + gained
+        if bool(below.all()):
+            return below
+        return at_most <= self.constant_value(F) + gained
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]

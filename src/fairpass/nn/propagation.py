@@ -284,7 +284,7 @@ class GMMDPropagation(nn.Module):
             both = F + moved
             slope = torch.sub(both, x_in, alpha=2) + self.lambda_s * (both - smoothed - next_smoothed)
             gained = ((F - moved) * slope).sum((-2, -1)) / 2
-            lowered = term.stays_below(moved, at_most, F, gained)
+            lowered = term.stays_below(moved, at_most, F, gained, is_exact=self._has_momentum)
         if bool(lowered.all()):
             return moved, next_smoothed
         damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
@@ -292,8 +292,13 @@ class GMMDPropagation(nn.Module):
 
     def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term) -> tuple[Tensor, Tensor]:
         """Take the fairness steps from `Y`; return where they led, and a bound on the fairness term there."""
-        take_steps = descend_with_momentum if self.momentum else descend
+        take_steps = descend_with_momentum if self._has_momentum else descend
         return take_steps(Y, size, gamma, term, self.fair_steps)
+
+    @property
+    def _has_momentum(self) -> bool:
+        """Return whether steps have momentum. A single one has none, and a plain one need not be checked."""
+        return self.momentum and self.fair_steps > 1
 
     def _smoothness(self, F: Tensor, smoothed: Tensor, x_in: Tensor) -> Tensor:
         """Return `h_s(F)`, given the product of the operator with `F`."""

@@ -142,15 +142,14 @@ class RecordedTerm(FairnessTerm):
         stored.keep(self.discrepancy.field(self._taking_part(F), self.alpha))
         return super().gradient(F)
 
-    def is_at_most(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether the steps are accepted, and keep it."""
-        accepted, value = super().is_at_most(limit, moved)
-        self.layer.accepted = accepted
-        return accepted, value
+        self.layer.accepted, value = super().accepts(limit, moved)
+        return self.layer.accepted, value
 
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
         """Return whether the layer lowers the objective, and keep it."""
-        self.layer.lowered = super().stays_below(moved, at_most, F, gained)
+        self.layer.lowered = super().stays_below(moved, at_most, F, gained, is_exact=is_exact)
         return self.layer.lowered
 
 
@@ -171,10 +170,10 @@ class StoredTerm:
         """Return the bound of each node's group."""
         return self.layer.lambda_f.to(F) * self.discrepancy.curvature(self.layer.alpha.to(F))
 
-    def is_at_most(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether the steps were accepted."""
         return self.layer.accepted.to(moved.device), limit
 
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor) -> Tensor:
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
         """Return whether the layer lowered the objective."""
         return self.layer.lowered.to(moved.device)

@@ -31,7 +31,7 @@ def test_every_plain_step_lowers_the_objective_and_the_bound_holds(seed: int) ->
     Y, size, term = problem(seed)
     values = [phi(Y, Y, term)]
     for steps in range(1, 8):
-        moved, bound = descend(Y, size, 1.0, term, steps)
+        moved, bound, _ = descend(Y, size, 1.0, term, steps)
         values.append(phi(moved, Y, term))
         assert float(term.value(moved)) <= float(bound) + 1e-9
     assert values == sorted(values, reverse=True)
@@ -40,7 +40,8 @@ def test_every_plain_step_lowers_the_objective_and_the_bound_holds(seed: int) ->
 @pytest.mark.parametrize("seed", range(5))
 def test_four_steps_with_momentum_go_farther_than_eight_plain_ones(seed: int) -> None:
     Y, size, term = problem(seed)
-    moved, value = descend_with_momentum(Y, size, 1.0, term, 4)
+    moved, value, is_exact = descend_with_momentum(Y, size, 1.0, term, 4)
+    assert is_exact
     torch.testing.assert_close(value, term.value(moved), rtol=1e-5, atol=1e-9)
     assert phi(moved, Y, term) < phi(descend(Y, size, 1.0, term, 8)[0], Y, term)
 
@@ -48,8 +49,9 @@ def test_four_steps_with_momentum_go_farther_than_eight_plain_ones(seed: int) ->
 def test_where_momentum_overshoots_one_plain_step_is_taken() -> None:
     Y, size, term = problem(0)
     # Steps a hundred times as long as the bound allows throw the nodes apart.
-    moved, bound = descend_with_momentum(Y, 100 * size, 1.0, term, 4)
-    plain, _ = descend(Y, 100 * size, 1.0, term, 1)
+    moved, bound, is_exact = descend_with_momentum(Y, 100 * size, 1.0, term, 4)
+    assert not is_exact
+    plain, _, _ = descend(Y, 100 * size, 1.0, term, 1)
     torch.testing.assert_close(moved, plain)
     assert bound.isfinite()
 

@@ -4,6 +4,8 @@ Each node has the step size :math:`1/(1/\gamma + c_i)` that its curvature `c` al
 point lowers :math:`\phi` by at least :math:`\|\text{step}\|^2 / (2\,\text{size})`.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -13,8 +15,16 @@ from fairpass.nn.fairness import Term
 _LONGER = 2.0
 
 
-def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> tuple[Tensor, Tensor]:
-    """Take plain gradient steps; return where they led, and a bound on the fairness term there.
+class Descent(NamedTuple):
+    """Where steps led: the point, a bound on the fairness term there, and whether the bound is the very value."""
+
+    moved: Tensor
+    at_most: Tensor
+    is_exact: bool
+
+
+def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
+    """Take plain gradient steps.
 
     Args:
         Y: where to start, `(..., N, c)`.
@@ -31,12 +41,10 @@ def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: i
         pull = (moved - Y) / gamma
     with torch.no_grad():
         change = gamma * (pull.square() - start.square()) + (moved - before).square() / size
-        return moved, value - change.sum((-2, -1)) / 2
+        return Descent(moved, value - change.sum((-2, -1)) / 2, is_exact=False)
 
 
-def descend_with_momentum(
-    Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int
-) -> tuple[Tensor, Tensor]:
+def descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
     r"""Take longer gradient steps with momentum, which go several times as far; arguments as for `descend`.
 
     Step `k = 0, 1, ...` starts ahead of where the last one ended, at :math:`F + \frac{k}{k+1}(F - F_{before})`, and is
@@ -54,7 +62,9 @@ def descend_with_momentum(
         reached = start - (size * slope.square()).sum((-2, -1)) / 2
         lowered, value = term.accepts(reached - ((moved - Y).square() / gamma).sum((-2, -1)) / 2, moved)
     if bool(lowered.all()):
-        return moved, value
+        return Descent(moved, value, is_exact=True)
     plain = torch.addcmul(Y, size, slope, value=-1)
     bound = reached - ((plain.detach() - Y.detach()).square() / gamma).sum((-2, -1)) / 2
-    return torch.where(lowered[..., None, None], moved, plain), torch.where(lowered, value, bound)
+    return Descent(
+        torch.where(lowered[..., None, None], moved, plain), torch.where(lowered, value, bound), is_exact=False
+    )

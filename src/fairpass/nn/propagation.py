@@ -22,7 +22,7 @@ from fairpass.nn.adjacency import Adjacency, Kind
 from fairpass.nn.arguments import check_at_least, check_choice
 from fairpass.nn.attention import Attention, Structure
 from fairpass.nn.convolution import Backbone
-from fairpass.nn.descent import descend, descend_with_momentum
+from fairpass.nn.descent import Descent, descend, descend_with_momentum
 from fairpass.nn.fairness import FairnessTerm, Term, draw, spread
 from fairpass.nn.members import one_per_problem
 from fairpass.nn.reference import RecordedTerm, Reference, StoredTerm
@@ -248,7 +248,7 @@ class GMMDPropagation(nn.Module):
         if not self.fair_steps:
             return x_in
         term = term_at(x_in)
-        return self._descend(x_in, 1 / (1 + term.curvature(x_in)), 1.0, term)[0]
+        return self._descend(x_in, 1 / (1 + term.curvature(x_in)), 1.0, term).moved
 
     def _draw(self, groups: Groups) -> Tensor | None:
         """Return the nodes that take part: others at each call in training, always the same in evaluation."""
@@ -273,7 +273,7 @@ class GMMDPropagation(nn.Module):
             return Y, None
         term = term_at(Y)
         size = 1 / (1 / gamma + term.curvature(Y))
-        moved, at_most = self._descend(Y, size, gamma, term)
+        moved, at_most, is_exact = self._descend(Y, size, gamma, term)
         # Only these operators come from an objective; attention and sums over neighbours do not.
         has_objective = self.backbone == "gcn" and isinstance(graph, Adjacency) and graph.is_symmetric
         if not has_objective and not term.was_damped:
@@ -284,21 +284,16 @@ class GMMDPropagation(nn.Module):
             both = F + moved
             slope = torch.sub(both, x_in, alpha=2) + self.lambda_s * (both - smoothed - next_smoothed)
             gained = ((F - moved) * slope).sum((-2, -1)) / 2
-            lowered = term.stays_below(moved, at_most, F, gained, is_exact=self._has_momentum)
+            lowered = term.stays_below(moved, at_most, F, gained, is_exact=is_exact)
         if bool(lowered.all()):
             return moved, next_smoothed
         damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
         return torch.where(lowered[..., None, None], moved, damped), None
 
-    def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term) -> tuple[Tensor, Tensor]:
-        """Take the fairness steps from `Y`; return where they led, and a bound on the fairness term there."""
-        take_steps = descend_with_momentum if self._has_momentum else descend
+    def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term) -> Descent:
+        """Take the fairness steps from `Y`. A single one has no momentum, and a plain one need not be checked."""
+        take_steps = descend_with_momentum if self.momentum and self.fair_steps > 1 else descend
         return take_steps(Y, size, gamma, term, self.fair_steps)
-
-    @property
-    def _has_momentum(self) -> bool:
-        """Return whether steps have momentum. A single one has none, and a plain one need not be checked."""
-        return self.momentum and self.fair_steps > 1
 
     def _smoothness(self, F: Tensor, smoothed: Tensor, x_in: Tensor) -> Tensor:
         """Return `h_s(F)`, given the product of the operator with `F`."""
@@ -340,9 +335,9 @@ class GMMDPropagation(nn.Module):
     def __repr__(self) -> str:
         fairness = f"lambda_f={self.lambda_f}" if self.lambda_f is not None else f"weight={self.weight}"
         return (
-            f"{type(self).__name__}(K={self.K}, lambda_s={self.lambda_s}, {fairness}, alpha={self.alpha}, "
-            f"backbone={self.backbone!r}, step={self.step!r}, bandwidth={self.bandwidth!r}, "
-            f"fair_steps={self.fair_steps}, sample={self.sample})"
+            f"{type(self).__name__}(K={self.K}, lambda_s={self.lambda_s}, {fairness}, alpha={self.alpha}, backbone="
+            f"{self.backbone!r}, step={self.step!r}, bandwidth={self.bandwidth!r}, fair_steps={self.fair_steps}, "
+            f"sample={self.sample})"
         )
 
 

@@ -25,8 +25,8 @@ from torch import Tensor
 
 from fairpass.kernels.directions import default_directions, draw
 
-# Numbers in a chunk's features, 1 MB in float32: they stay in a core's cache.
-CHUNK_NUMBERS = 1 << 18
+# Numbers in a chunk's features, 4 MB in float32: few enough for the cache, enough for few calls on several threads.
+CHUNK_NUMBERS = 1 << 20
 # Features are kept from one step to the next up to this many numbers (64 MB in float32), beyond it computed again.
 KEEP_NUMBERS = 1 << 24
 # Angles up to this many radians are computed in float32, where they are off by some 1e-6; larger ones in float64.

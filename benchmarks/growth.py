@@ -1,6 +1,7 @@
 """Growth to 10^7 nodes: time and memory of a step of training, the graph made in the same process."""
 
 import gc
+import os
 import resource
 import subprocess
 import sys
@@ -16,6 +17,10 @@ from fairpass.datasets import synthetic
 from fairpass.methods import GMMD
 from fairpass.training import Task
 
+# glibc gives every large block back to the system when it is freed, and the next one is filled with zeros page by
+# page. With these settings it keeps what was freed. Other C libraries ignore them.
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "67108864"}
+
 
 def run(quick: bool) -> Result:
     return Result("growth", [_growth((100_000,) if quick else (100_000, 1_000_000, 10_000_000))])
@@ -27,6 +32,7 @@ def _growth(sizes: tuple[int, ...]) -> Table:
         # A process of its own: its peak memory is this size's alone.
         output = subprocess.run(
             [sys.executable, "-m", "benchmarks.growth", str(nodes)],
+            env={**os.environ, **KEEP_MEMORY},
             capture_output=True,
             text=True,
             check=True,

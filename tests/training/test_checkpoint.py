@@ -205,7 +205,7 @@ def test_a_checkpoint_of_another_fit_is_refused(data: Data, tmp_path: Path, othe
     with pytest.raises(KeyboardInterrupt):
         GCN(training=TRAINING).fit(data, callbacks=[_interrupt], checkpoint=path)
     before = path.read_bytes()
-    with pytest.raises(ModelFileError, match=r"must be a checkpoint of this very fit .*remove it to start anew"):
+    with pytest.raises(ModelFileError, match=r"must be a checkpoint of this very fit .*remove it to start again"):
         other().fit(data, checkpoint=path)
     assert path.read_bytes() == before
 

@@ -91,7 +91,7 @@ def compare(
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
     planned = trials(classifiers, range(seeds))
-    comparison = run_trials(comparison, planned, data, jobs=jobs, out=out, anew=report is not None)
+    comparison = run_trials(comparison, planned, data, jobs=jobs, out=out, rerun=report is not None)
     page = None
     if report is not None:
         title = f"{title_of(data)}: {len(wanted)} methods compared"
@@ -113,16 +113,16 @@ def run_trials(
     *,
     jobs: int = 1,
     out: Path | None = None,
-    anew: bool = False,
+    rerun: bool = False,
 ) -> "Comparison":
     """Return a comparison with every run it lacked, showing how far it is and storing each result at once.
 
-    With `anew`, the runs that it has are made again, too: with `jobs=1` the classifiers are fitted afterwards.
+    With `rerun`, the runs that it has are made again, too: with `jobs=1` the classifiers are fitted afterwards.
     """
     from fairpass.methods.runs import run_all
 
     choose_threads(data)
-    todo = [trial for trial in planned if anew or not comparison.has(trial)]
+    todo = [trial for trial in planned if rerun or not comparison.has(trial)]
     if len(todo) < len(planned):
         note(f"{len(planned) - len(todo)} of {len(planned)} runs are in {out} already")
     if out is not None:

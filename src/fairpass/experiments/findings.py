@@ -47,7 +47,7 @@ class Finding:
 
     @property
     def measured(self) -> dict[str, Any]:
-        """Return what was measured besides, with the first seed."""
+        """Return what else was measured, with the first seed."""
         found: dict[str, Any] = self.chosen.records[0]["measured"]
         return found
 

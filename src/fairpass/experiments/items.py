@@ -162,7 +162,7 @@ def cases() -> list[Cell]:
     for d in DATASETS:
         methods = {"GCN": plain(d)[0], **{LABELS[name]: _ours(name, d) for name in METHODS}}
         for label, c in methods.items():
-            # Scaled features and a fixed threshold: one that is chosen anew at every epoch hides how a model learns.
+            # Scaled features and a fixed threshold: one that is chosen at every epoch hides how a model learns.
             shown = c.but(scale="minmax", training={"threshold": 0.5})
             cells.append(Cell(d, label, (shown,), ONE, measures=_LOOKED_AT))
     return cells

@@ -1,4 +1,4 @@
-"""What some experiments need of a run besides its evaluation, by name, as plain JSON values."""
+"""What some experiments need of a run in addition to its evaluation, by name, as plain JSON values."""
 
 from collections.abc import Callable
 from math import isnan

@@ -174,7 +174,7 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     side = _extent(points) + margin
     straight = Box(own, side, _sizes(side / margin, eps), widths, alpha)
     nodes = batch * points[0].shape[-1]
-    # To look for better axes takes about as long as any sum does besides its modes.
+    # To look for better axes takes about as long as the fixed overhead of a sum.
     if dimension == 1 or spectral_cost(nodes, nodes, 1, straight.sizes, same=True) < 2 * SPECTRAL_CALL:
         return straight
     # Distances do not depend on the axes, the number of modes does: along their principal axes the two

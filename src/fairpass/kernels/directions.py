@@ -4,7 +4,7 @@ The Gaussian is a mean of waves, :math:`e^{-\alpha \|r\|^2} = \mathbb{E} \cos(\o
 :math:`\omega \sim N(0, 2\alpha I)`. The rule replaces this mean by few frequencies with positive weights:
 
 - **Radii.** The squared length of :math:`\omega` follows a Gamma distribution. Its Gauss-Radau rule with a node at 0
-  has `n` radii besides, and is exact for polynomials of degree `4 n` in the length. The node at 0 is a constant,
+  has `n` more radii, and is exact for polynomials of degree `4 n` in the length. The node at 0 is a constant,
   which costs nothing.
 - **Directions.** Each radius has as many orthonormal sets of directions. All sets are turned until the mean squared
   error of the kernel, over normally distributed differences `r`, is least; then all together by a random rotation.

@@ -1,8 +1,25 @@
 """What sums need of an expansion in waves, whichever waves it has."""
 
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
 
 from torch import Tensor
+
+Made = TypeVar("Made")
+
+
+def chunks(
+    count: int, step: int, kept: list[Made] | None, make: Callable[[slice], Made]
+) -> Iterator[tuple[slice, Made]]:
+    """Yield `step` of `count` points at a time with their features; with a list `kept`, these are made once."""
+    for i, start in enumerate(range(0, count, step)):
+        rows = slice(start, start + step)
+        if kept is None:
+            yield rows, make(rows)
+            continue
+        if len(kept) == i:
+            kept.append(make(rows))
+        yield rows, kept[i]
 
 
 class Waves(Protocol):

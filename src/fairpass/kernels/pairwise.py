@@ -43,7 +43,7 @@ class Gaussian:
     def pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients by both sets of points: `dk/dt = -2 alpha (t - s) k`."""
         factor = 2 * alpha[:, None, None]
-        # From an origin amidst the points: far from it the two terms of each difference would nearly cancel.
+        # From an origin in the middle of the points: far from it the two terms of each difference would nearly cancel.
         origin = sources.sum(-2, keepdim=True) / max(1, sources.shape[-2])
         targets, sources = targets - origin, sources - origin
         by_target = factor * (weights @ sources - weights.sum(-1, keepdim=True) * targets)

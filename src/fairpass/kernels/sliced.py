@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from fairpass.kernels.directions import default_directions, draw
+from fairpass.kernels.expansion import chunks
 
 # Numbers in a chunk's features, 4 MB in float32: few enough for the cache, enough for few calls on several threads.
 CHUNK_NUMBERS = 1 << 20
@@ -89,15 +90,8 @@ class SlicedExpansion:
             self._points, self._frequencies = points.to(box.like.dtype), box.frequencies.to(box.like.dtype)
 
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield the features of some points at a time, `(B, 2 M + 1, n)`, and which points these are."""
-        for i, start in enumerate(range(0, self._points.shape[2], self._step)):
-            rows = slice(start, start + self._step)
-            if self._kept is None:
-                yield rows, self._features(rows)
-                continue
-            if len(self._kept) == i:
-                self._kept.append(self._features(rows))
-            yield rows, self._kept[i]
+        """Return the features of some points at a time, `(B, 2 M + 1, n)`, each with the rows of these points."""
+        return chunks(self._points.shape[2], self._step, self._kept, self._features)
 
     def _features(self, rows: slice) -> Tensor:
         angles = torch.bmm(self._frequencies, self._points[:, :, rows])
@@ -174,7 +168,7 @@ def differentiable_slope(box: Slices, points: Tensor, w: Tensor) -> Tensor:
 
 
 def _plain_features(box: Slices, t: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the features of both sets of points, `(B, N, 2 M + 1)`, from an origin amidst the sources."""
+    """Return the features of both sets of points, `(B, N, 2 M + 1)`, from the sources' mean."""
     origin = s.detach().sum(1, keepdim=True) / max(1, s.shape[1])
 
     def of(points: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fairpass.kernels.box import Box
-from fairpass.kernels.expansion import Expanded
+from fairpass.kernels.expansion import Expanded, chunks
 
 # Numbers in a chunk's largest temporary, 4 MB in float32: few enough for the cache, enough for few chunks.
 CHUNK_NUMBERS = 1 << 20
@@ -109,14 +109,7 @@ class Expansion:
         self._turns = box.turns(multiples)
 
     def _chunks(self) -> Iterator[tuple[slice, Features]]:
-        for i, start in enumerate(range(0, self._points.shape[2], self._step)):
-            rows = slice(start, start + self._step)
-            if self._kept is None:
-                yield rows, self._features(rows)
-                continue
-            if len(self._kept) == i:
-                self._kept.append(self._features(rows))
-            yield rows, self._kept[i]
+        return chunks(self._points.shape[2], self._step, self._kept, self._features)
 
     def _features(self, rows: slice) -> Features:
         # Whole turns are taken off in float64: the error of a high frequency is then no larger than a low one's.

@@ -246,7 +246,7 @@ def _slopes(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, plan: Plan, eps: flo
     """Return `2 alpha sum_j k_ij (s_j - t_i) w_j`, `(B, N, q, d)`, and the plain sums, both differentiable.
 
     All of it comes from one sum with the strengths `[w, w x s]`. Far from the origin its two halves would
-    nearly cancel, so the origin is put amidst the sources, those of each piece if there are pieces.
+    nearly cancel, so the origin is put in the middle of the sources, those of each piece if there are pieces.
     """
     if plan.cuts is not None:
         return _slopes_by_piece(t, s, w, alpha, plan.cuts, eps)

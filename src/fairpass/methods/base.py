@@ -144,11 +144,11 @@ class NodeClassifier(Parameters, ABC):
                 `"error"`, a `DataError`.
         """
         program, device = self._fitted(), self._header["training"]["device"]
-        kept: ReferenceName = "fitted" if program.keeps_reference else "batch"
-        reference = kept if reference is None else reference
+        if reference is None:
+            reference = "fitted" if program.keeps_reference else "batch"
         check_choice(get_args(ReferenceName), reference=reference)
         check_choice(get_args(UnknownGroup), unknown_group=unknown_group)
-        if reference == "fitted" and kept == "batch":
+        if reference == "fitted" and not program.keeps_reference:
             raise ValueError("'reference' must be 'batch' for this model: it keeps no reference (got 'fitted')")
         task = Task(data, device, need_masks=False)
         self._check_features(task)
@@ -238,8 +238,7 @@ class NodeClassifier(Parameters, ABC):
         settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
         found = method_of(header, cls, path)
         model, program = restored(found, tensors, header, code, path)
-        history = History.from_list(header.pop("history"))
-        model._assume(program.to(settings["device"]).eval(), history, header)
+        model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
         return cast("Self", model)
 
     @classmethod

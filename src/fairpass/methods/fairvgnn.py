@@ -52,7 +52,7 @@ class FairVGNN(NodeClassifier):
 
     What differs from the public code: the groups are read from `sens`, not from a column of `x`, and need not
     be known for all nodes; every node has one self-loop, not two; predictions are made with soft masks, as
-    in training (there they are 0 or 1 and drawn anew at each evaluation); the running statistics of `"gin"`
+    in training (there they are 0 or 1 and drawn again at each evaluation); the running statistics of `"gin"`
     are updated once for all masks. For Credit the public code has another algorithm, in which the encoder
     does not follow the discriminator and the classifier is clamped too; here there is one. It has no GAT.
 

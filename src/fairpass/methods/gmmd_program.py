@@ -125,7 +125,7 @@ class FairMessagePassing(Program):
 
     @torch.no_grad()
     def finish(self, task: Task) -> None:
-        """Keep what a node's score needs besides the node: calibration, estimate of the groups, and reference."""
+        """Keep what a node's score needs of the fitted graph: calibration, estimate of the groups, and reference."""
         with norm_statistics(self, "keep"):
             logits = self.encode(task)
         if self.criterion != "dp":

@@ -157,7 +157,7 @@ class _Contrastive(Program):
             self._views[task] = Views(task, self.backbone, drop_edges=self.drop_edges, noise=self.noise)
         first, second = self._views[task].draw()
         weight = self.similarity
-        # Each use of a weight iterates its spectral norm anew; cached, both views have the same.
+        # Each use of a weight iterates its spectral norm again; cached, both views have the same.
         with parametrize.cached():
             similarity = self._similarity_loss(first, second, task)
             self._step("similarity", weight * similarity)
@@ -225,7 +225,7 @@ class Views:
 class EdgeDropout:
     """Draws a backbone's operator of the graph without some of its edges.
 
-    The places of the entries are found once; a draw sets those of dropped edges to zero and normalises anew,
+    The places of the entries are found once; a draw sets those of dropped edges to zero and normalises again,
     which takes as long as a few products. Only attention, which knows no zeros, needs new places each time.
     """
 

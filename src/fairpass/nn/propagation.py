@@ -83,9 +83,8 @@ class GMMDPropagation(nn.Module):
         channels: number of columns of `F`, for `backbone="gat"`.
 
     Shapes:
-        `x_in` `(N, c)`, `graph` (an `edge_index`, or the prepared operator that `prepare` returns), `sens` `(N,)` with
-        the group of each node (negative: unknown, takes no part) or `Groups`, which may be weighted
-        (:meth:`Groups.among`) -> `F^(K)` `(N, c)`.
+        `x_in` `(N, c)`, `graph` (an `edge_index`, or what `prepare` returns), `sens` `(N,)` with the group of each node
+        (negative: unknown, takes no part) or `Groups`, weighted or not -> `F^(K)` `(N, c)`.
 
     Example:
         >>> propagation = GMMDPropagation(K=2)

@@ -80,7 +80,7 @@ class Checkpoint:
         if header["identity"] != self.identity:
             raise ModelFileError(
                 f"'{self.path}' must be a checkpoint of this very fit (it belongs to another method, "
-                "setting, graph or version); remove it to start anew"
+                "setting, graph or version); remove it to start again"
             )
         program.load_state_dict(_under(tensors, "program/"))
         program.configure(training)

@@ -66,7 +66,7 @@ class Program(nn.Module, ABC):
 
     @property
     def keeps_reference(self) -> bool:
-        """Return whether everything is kept that a node's score needs besides the node and its neighbours."""
+        """Return whether everything is kept that a node's score needs in addition to the node and its neighbours."""
         return all(norm.is_fitted for norm in node_norms(self))
 
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:

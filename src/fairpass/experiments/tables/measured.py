@@ -1,4 +1,4 @@
-"""The tables of what is measured besides the five metrics."""
+"""The tables of measures other than the five metrics."""
 
 from statistics import fmean
 

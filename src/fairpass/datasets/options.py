@@ -178,7 +178,7 @@ class TableOptions(BaseModel):
 
     @model_validator(mode="after")
     def _one_role_per_column(self) -> Self:
-        if not self.sensitive_columns:
+        if not all(self.sensitive_columns or [None]):
             raise DataError("'sensitive' must name at least one column (got none)")
         role_of: dict[str, str] = {}
         for role, columns in self.roles.items():

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 import fairpass
 from fairpass import __version__, datasets
 from fairpass.cli import output
-from fairpass.cli.option_groups import with_option_groups
+from fairpass.cli.options import with_option_groups
 from fairpass.cli.output import explain, print_json
 from fairpass.errors import DataError, DownloadError
 

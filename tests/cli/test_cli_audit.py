@@ -67,11 +67,7 @@ def test_in_a_process_of_its_own(run_process: "Callable[..., subprocess.Complete
 def test_options_of_benchmarks(run_json: RunJson) -> None:
     arguments = ["--drop-sensitive", "--scale", "standard", "--split-seed", "7"]
     document = run_json("audit", "german", *arguments, "--json")
-    assert document["provenance"]["options"] == {
-        "keep_sensitive": False,
-        "scale": "standard",
-        "split_seed": 7,
-    }
+    assert document["provenance"]["options"] == {"keep_sensitive": False, "scale": "standard", "split_seed": 7}
     assert document["statistics"]["leakage"]["sensitive_feature"] is None
 
 
@@ -159,10 +155,7 @@ def test_many_labels_and_no_edges(run: Run, own_tables: Tables) -> None:
         ({"label": "hird"}, "'nodes' has no column 'hird': did you mean 'hired'?"),
         ({"sensitive": "hired"}, "'label' and 'sensitive' must be different columns (both are 'hired')"),
         ({"max-levels": "1"}, "column 'hired' has 2 distinct values"),
-        (
-            {"text-encoding": "klingon"},
-            "'text_encoding' must be an encoding that Python knows (got 'klingon')",
-        ),
+        ({"text-encoding": "klingon"}, "'text_encoding' must be an encoding that Python knows (got 'klingon')"),
         ({"scale": "published"}, "'scale' must be one of 'minmax', 'standard', 'none' (got 'published')"),
     ],
 )
@@ -185,15 +178,9 @@ def test_unknown_benchmark(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            [],
-            "name a benchmark, or give your own tables (for which --nodes, --edges, --label, --sensitive is",
-        ),
+        ([], "name a benchmark, or give your own tables (for which --nodes, --edges, --label, --sensitive is"),
         (["--nodes", "a.csv", "--label", "y"], "(for which --edges, --sensitive is missing)"),
-        (
-            ["german", "--label", "y", "--feature", "x"],
-            "--label, --feature cannot go with the benchmark 'german'",
-        ),
+        (["german", "--label", "y", "--feature", "x"], "--label, --feature cannot go with the benchmark 'german'"),
         (["german", "--scale", "big"], "'big' is not one of 'minmax'"),
         (["german", "credit"], "unexpected extra argument"),
     ],

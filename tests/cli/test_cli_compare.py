@@ -148,7 +148,7 @@ def test_an_interruption_keeps_the_runs_before(run: Run, tmp_path: Path, monkeyp
     out = tmp_path / "german.json"
     result = run(*QUICK, "--out", out)
     assert result.exit_code == 130
-    assert result.stderr == f"What was done is in {out}: the same command goes on from there\nInterrupted\n"
+    assert result.stderr == f"Finished work is in {out}: the same command continues from there\nInterrupted\n"
     assert [run.method for run in Comparison.load(out).runs] == ["constant", "gcn"]
     assert run(*QUICK).stderr == "Interrupted\n"
 

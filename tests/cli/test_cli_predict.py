@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from fairpass import from_tables, join_tables, load_model
 from fairpass.cli.app import app
-from fairpass.cli.prediction_options import Reference, UnknownGroup
+from fairpass.cli.options import Reference, UnknownGroup
 from fairpass.errors import DataError
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.predictions import prediction_table

@@ -1,35 +1,23 @@
-"""`fairpass audit`: a graph's statistics and where bias can come from, before any training."""
+"""`fairpass audit`: statistics of a graph and sources of bias, before any training."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.option_groups import with_option_groups
-from fairpass.cli.output import JsonFlag, examples, print_json, rows, section, table, working
+from fairpass.cli.options import with_option_groups
+from fairpass.cli.output import JsonFlag, bullets, print_json, rows, section, table, working
+from fairpass.cli.results import title_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from fairpass.datasets import GraphStatistics
-    from fairpass.datasets.findings import Finding
     from fairpass.datasets.graph_gain import Gain, GraphGain
-
-EXAMPLES = examples(
-    {
-        "A benchmark, with the sensitive attribute left out of the features": (
-            "fairpass audit german --drop-sensitive"
-        ),
-        "Your own tables": (
-            "fairpass audit --nodes people.csv --edges friends.csv --id name --label hired --sensitive sex"
-        ),
-        "For another program": "fairpass audit german --json > audit.json",
-    }
-)
 
 _STYLES = {"high": "bold red", "medium": "yellow", "low": "green"}
 _LABELS_SHOWN = 5
@@ -39,7 +27,7 @@ _LABELS_SHOWN = 5
 def audit(graph: GraphOptions, as_json: JsonFlag = False) -> None:
     """Show a graph's statistics, whether its edges help, and where bias can come from, before any training.
 
-    Logistic regressions without and with the features of a node's neighbours tell
+    Logistic regressions without and with the features of a node's neighbours show
     on the validation nodes whether the edges help. Each finding is a sentence with
     a number. Its severity follows rules of thumb: it says where to look, and does
     not replace looking.
@@ -62,18 +50,16 @@ def audit(graph: GraphOptions, as_json: JsonFlag = False) -> None:
         }
         print_json(document)
         return
-    section(_title(data.provenance), _facts(data, statistics))
+    section(title_of(data), _facts(data, statistics))
     section("Groups", _groups(statistics))
     section("Edges", _edges(statistics))
     section("Do the edges help?", *_gain(gain))
-    section("Where bias can come from", _findings(findings), _summary(findings))
+    found = rows((Text(each.severity, style=_STYLES[each.severity]), Text(each.sentence)) for each in findings)
+    severities = _counts(Counter[str](each.severity for each in findings).items())
+    summary = Text(f"{len(findings)} checks: {severities}, by rules of thumb", style="dim")
+    section("Where bias can come from", found, summary)
     if caveats := data.provenance.get("caveats"):
-        section("What to know about this data set", rows(("-", Text(caveat)) for caveat in caveats))
-
-
-def _title(provenance: dict[str, Any]) -> str:
-    tables = [provenance[part]["source"] for part in ("nodes", "edges") if part in provenance]
-    return str(provenance.get("title") or " and ".join(tables))
+        section("What to know about this data set", bullets(caveats))
 
 
 def _facts(data: "Data", statistics: "GraphStatistics") -> Table:
@@ -99,18 +85,18 @@ def _facts(data: "Data", statistics: "GraphStatistics") -> Table:
 
 
 def _counts(counts: Iterable[tuple[str, int]]) -> str:
-    """Return "3 this, 4 that", without what there is none of."""
+    """Return "3 this, 4 that", without zeros."""
     return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "none"
 
 
 def _number(value: float, form: str) -> str:
-    """Return a number as text; one that is not defined (a group without labels, no edges) as a dash."""
+    """Return a number as text, and a dash for nan (a group without labels, no edges)."""
     return "-" if math.isnan(value) else format(value, form)
 
 
 def _groups(statistics: "GraphStatistics") -> Table:
     labels = list(statistics.label_counts)
-    # Of two labels the second says it all; a terminal has no room for many.
+    # The second of two labels determines the first; a terminal has no room for many.
     shown = labels[1:] if len(labels) == 2 else labels[:_LABELS_SHOWN]
     numbers = ("nodes", "share", *(f"P({label})" for label in shown), "mean degree", "median", "max")
     made = table("group", *numbers, numbers=numbers)
@@ -131,8 +117,8 @@ def _groups(statistics: "GraphStatistics") -> Table:
 
 def _edges(statistics: "GraphStatistics") -> Table:
     numbers = ("share", "by chance", "assortativity")
-    made = table("edges that join", *numbers, numbers=numbers)
-    mixings = {"equal labels (H)": statistics.label_mixing, "one group (H_f)": statistics.sensitive_mixing}
+    made = table("edges between", *numbers, numbers=numbers)
+    mixings = {"equal labels (H)": statistics.label_mixing, "equal groups (H_f)": statistics.sensitive_mixing}
     for name, mixing in mixings.items():
         shares = (mixing.homophily, mixing.expected, mixing.assortativity)
         made.add_row(name, *(_number(share, ".3f") for share in shares))
@@ -140,7 +126,7 @@ def _edges(statistics: "GraphStatistics") -> Table:
 
 
 def _gain(gain: "GraphGain") -> "list[Table | Text]":
-    """Return the two regressions and their difference as a table, and what it means in a sentence."""
+    """Return a table of the two regressions and their difference, and a sentence about it."""
     if gain.without is None or gain.with_edges is None:
         return [Text(gain.sentence)]
     numbers = ("ACC", "AUC", "ΔDP")
@@ -154,17 +140,4 @@ def _gain(gain: "GraphGain") -> "list[Table | Text]":
 
 def _difference(gain: "Gain | None") -> str:
     """Return a difference in percentage points and its interval."""
-    if gain is None:
-        return "-"
-    return f"{100 * gain.estimate:+.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})"
-
-
-def _findings(findings: "Sequence[Finding]") -> Table:
-    return rows(
-        (Text(finding.severity, style=_STYLES[finding.severity]), Text(finding.sentence)) for finding in findings
-    )
-
-
-def _summary(findings: "Sequence[Finding]") -> Text:
-    counts = Counter[str](finding.severity for finding in findings)
-    return Text(f"{len(findings)} checks: {_counts(counts.items())}, by rules of thumb", style="dim")
+    return "-" if gain is None else f"{100 * gain.estimate:+.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})"

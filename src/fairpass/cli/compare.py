@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.option_groups import with_option_groups
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
-from fairpass.cli.progress import bar, note
+from fairpass.cli.options import TrainingOptions, with_option_groups
+from fairpass.cli.output import JsonFlag, print_json, print_line, working
+from fairpass.cli.progress import bar, choose_threads, note
 from fairpass.cli.report import keep
-from fairpass.cli.results import show_comparison, title_of
-from fairpass.cli.threads import choose_threads
-from fairpass.cli.training_options import TrainingOptions
+from fairpass.cli.results import show_rows, title_of
 from fairpass.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,19 +21,6 @@ if TYPE_CHECKING:
     from fairpass.methods.comparison import Comparison
     from fairpass.methods.runs import Run, Trial
 
-EXAMPLES = examples(
-    {
-        "All methods, in two processes; after an interruption, the same again": (
-            "fairpass compare german --jobs 2 --out german.json"
-        ),
-        "Some methods, with thresholds chosen on validation": (
-            "fairpass compare bail --methods gcn,gmmd --threshold accuracy"
-        ),
-        "With a report to hand over, runs/german/report.html": (
-            "fairpass compare german --methods gcn,gmmd --report runs/german"
-        ),
-    }
-)
 
 _REFERENCE = "constant"
 
@@ -99,7 +84,7 @@ def compare(
     if as_json:
         print_json(comparison.to_dict() | ({} if page is None else {"report": str(page)}))
         return
-    show_comparison(title_of(data), comparison)
+    show_rows(title_of(data), comparison.rows)
     if out is not None:
         print_line(f"\nAll results are in {out}.")
     if page is not None:
@@ -129,27 +114,22 @@ def run_trials(
         comparison.save(out)  # finds out early if it cannot be written
     epochs = {(trial.method, trial.seed): trial.classifier.training.epochs for trial in todo}
     done: list[Run] = []
-    with bar(sum(epochs.values())) as progress:
+    with bar(sum(epochs.values()), out) as show:
 
-        def show(epoch: int = 0) -> None:
+        def show_epoch(epoch: int = 0) -> None:
             # In this process the runs are made in their order; in others, several at a time.
             current = next(iter(todo[len(done) :]), None) if jobs == 1 else None
             label = f"{current.method}, seed {current.seed}" if current else "Training"
             before = sum(epochs[run.method, run.seed] for run in done)
-            progress.show(before + epoch, label, f"{len(done)}/{len(todo)} runs")
+            show(before + epoch, label, f"{len(done)}/{len(todo)} runs")
 
-        show()
-        try:
-            for run in run_all(todo, data, jobs=jobs, callbacks=[lambda record: show(record.epoch + 1)]):
-                comparison = comparison.plus(run)
-                if out is not None:
-                    comparison.save(out)
-                done.append(run)
-                show()
-        except KeyboardInterrupt:
+        show_epoch()
+        for run in run_all(todo, data, jobs=jobs, callbacks=[lambda record: show_epoch(record.epoch + 1)]):
+            comparison = comparison.plus(run)
             if out is not None:
-                note(f"What was done is in {out}: the same command goes on from there")
-            raise
+                comparison.save(out)
+            done.append(run)
+            show_epoch()
     return comparison
 
 

@@ -1,15 +1,14 @@
 """`fairpass demo`: how differently men and women are treated, how to change it, and what it costs, in a minute."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from fairpass.cli.compare import fitted, run_trials
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, working
+from fairpass.cli.output import JsonFlag, bullets, print_json, print_line, section, working
+from fairpass.cli.progress import choose_threads
 from fairpass.cli.report import keep
 from fairpass.cli.results import show_rows, title_of
 
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
     from fairpass.methods.runs import Run
 
-EXAMPLES = examples(
-    {
-        "What is it about?": "fairpass demo",
-        "The same with all methods and more seeds": "fairpass compare adult --threshold accuracy",
-    }
-)
 
 _GRAPH = "adult"
 # Each seed has its own split: on this graph the split moves the differences between groups more than the seed.
@@ -49,16 +42,12 @@ def demo(
     there is a report to open in a browser.
     """
     with working("Starting"):
-        import torch
-
         from fairpass import datasets
         from fairpass.methods.comparison import Comparison
         from fairpass.methods.runs import trials
         from fairpass.methods.summary import summarise
 
-        # Beside other programs on two cores, a fit took ten times as long with two threads.
-        if "OMP_NUM_THREADS" not in os.environ:
-            torch.set_num_threads(1)
+        choose_threads()  # beside other programs on two cores, a fit took ten times as long with two threads
         out.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
         splits = [datasets.load(_GRAPH, split_seed=seed) for seed in _SEEDS]
     classifiers = _classifiers()
@@ -89,7 +78,7 @@ def demo(
         return
     title = f"{title_of(splits[0])}, test nodes, epoch and threshold chosen on validation"
     show_rows(title, methods, over="splits")
-    section("In words", rows(("-", Text(sentence)) for sentence in sentences))
+    section("In words", bullets(sentences))
     print_line("")
     print_line(f"The report on the first split is {page}: open it in a browser.")
 

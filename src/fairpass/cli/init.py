@@ -1,4 +1,4 @@
-"""`fairpass init`: look at a user's tables, and write a configuration to start from."""
+"""`fairpass init`: inspect tables and write a settings file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,47 +7,37 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, table, working
+from fairpass.cli.output import JsonFlag, print_json, print_line, rows, section, table, working
 from fairpass.errors import DataError
 from fairpass.files import write_text
 
 if TYPE_CHECKING:
     from fairpass.datasets.inspection import Inspection
 
-EXAMPLES = examples(
-    {
-        "Look at two tables, and write fairpass.toml": "fairpass init people.csv friends.csv",
-        "Without edges: people who are alike will be joined": "fairpass init people.csv",
-        "Then": "fairpass run fairpass.toml",
-    }
-)
 
 _ROLES = ("id", "label", "sensitive", "split")
 
 
 def init(
     nodes: Annotated[
-        Path,
-        typer.Argument(metavar="NODES", help="The nodes, one per row: .csv, .tsv or .parquet.", show_default=False),
+        Path, typer.Argument(metavar="NODES", help="Table of nodes: .csv, .tsv or .parquet.", show_default=False)
     ],
-    edges: Annotated[
-        Path | None, typer.Argument(metavar="[EDGES]", help="The edges, one per row.", show_default=False)
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The configuration to write.")] = Path("fairpass.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a configuration that is there.")] = False,
+    edges: Annotated[Path | None, typer.Argument(metavar="[EDGES]", help="Table of edges.", show_default=False)] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The settings file to write.")] = Path("fairpass.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     text_encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="The encoding of CSV files, for example latin-1.")
+        str, typer.Option(metavar="NAME", help="Encoding of CSV and TSV files, for example latin-1.")
     ] = "utf-8",
     as_json: JsonFlag = False,
 ) -> None:
-    """Look at your tables, and write a configuration for `fairpass run`.
+    """Inspect your tables, and write a settings file for `fairpass run`.
 
-    It shows what each column holds, which one may be the id, the label and the
-    sensitive attribute, and what looks wrong. The configuration has every choice
-    in it, with its reason: read it, and change what is not right.
+    It shows the content of each column, which columns may be the id, the label and
+    the sensitive attribute, and what looks wrong. The settings file has every
+    setting with an explanation: read it, and change what is not right.
     """
     if out.exists() and not force:
-        raise DataError(f"{str(out)!r} is there already: remove it, or overwrite it with --force")
+        raise DataError(f"{str(out)!r} exists: remove it, or overwrite it with --force")
     with working("Looking at the tables"):
         from fairpass.datasets.inspection import inspect_tables
         from fairpass.projects.template import template
@@ -64,11 +54,12 @@ def init(
         section(f"{found.edges}, {found.edge_rows:,} edges", Text(f"between {ends}"))
     section("Guessed from names and values", _guesses(found))
     if found.problems:
-        section("What to know", _problems(found))
+        stops = Text("stops", style="bold red")
+        section("What to know", rows((stops if each.stops else "-", Text(each.sentence)) for each in found.problems))
     print_line("")
     lacking = [role for role in ("label", "sensitive") if found.best(role) is None]
     todo = f"; it still needs {' and '.join(map(repr, lacking))}" if lacking else ""
-    print_line(f"Every choice is in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
+    print_line(f"All settings are in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
 
 
 def _columns(found: "Inspection") -> Table:
@@ -86,14 +77,6 @@ def _guesses(found: "Inspection") -> Table:
             name = Text(guess.column, style="bold" if place == 0 else "dim")
             cells.append((role if place == 0 else "", name, Text(guess.reason, style="" if place == 0 else "dim")))
         if not found.roles[role] and role != "split":
-            by_row = ": edges name nodes by row number" if role == "id" and found.edges is not None else ""
-            nothing = f"no column looks like one{by_row}"
-            cells.append((role, Text("-"), Text(nothing)))
+            by_row = ": edges refer to row numbers" if role == "id" and found.edges is not None else ""
+            cells.append((role, Text("-"), Text(f"no column looks like one{by_row}")))
     return rows(cells)
-
-
-def _problems(found: "Inspection") -> Table:
-    return rows(
-        (Text("stops", style="bold red") if problem.stops else Text("-"), Text(problem.sentence))
-        for problem in found.problems
-    )

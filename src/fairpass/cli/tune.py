@@ -10,13 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.option_groups import with_option_groups
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, table, working
+from fairpass.cli.options import TrainingOptions, with_option_groups
+from fairpass.cli.output import JsonFlag, print_json, print_line, rows, section, table, working
 from fairpass.cli.parameters import parse_parameters
-from fairpass.cli.progress import bar, note
+from fairpass.cli.progress import bar, choose_threads
 from fairpass.cli.results import title_of
-from fairpass.cli.threads import choose_threads
-from fairpass.cli.training_options import TrainingOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -24,19 +22,6 @@ if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
     from fairpass.tuning import Budget, Point, Progress, Tuned
 
-EXAMPLES = examples(
-    {
-        "Ten minutes for the paper's method; after an interruption, the same again": (
-            "fairpass tune german --budget 10m"
-        ),
-        "The whole front between utility and fairness, of a hundred configurations": (
-            "fairpass tune german --method gmmd-s --trials 100 --strategy motpe"
-        ),
-        "The paper's own grid, as far as an hour goes": (
-            "fairpass tune bail --strategy grid --budget 1h --set sample=200"
-        ),
-    }
-)
 
 TUNED, STUDY, PICTURES = "tuned.json", "study.db", ("front.png", "front.svg")
 _DEFAULT_BUDGET = "10m"
@@ -53,8 +38,7 @@ def tune(
     training: TrainingOptions,
     method: Annotated[str, typer.Option(metavar="NAME", help="What to tune; `fairpass methods` lists them.")] = "gmmd",
     budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help=f"How long, such as 90s, 10m or 2h (default: {_DEFAULT_BUDGET})."),
+        str | None, typer.Option(metavar="TIME", help=f"How long, such as 90s, 10m or 2h (default: {_DEFAULT_BUDGET}).")
     ] = None,
     trials: Annotated[
         int | None,
@@ -146,18 +130,14 @@ def _short_name(graph: GraphOptions) -> str:
 def _search(data: "Data", method: str, limit: "Budget", *, storage: str, **settings: Any) -> "Tuned":
     from fairpass.tuning import tune as search
 
-    with bar(_STEPS) as progress:
+    with bar(_STEPS, "the study") as show:
 
-        def show(state: "Progress") -> None:
+        def show_state(state: "Progress") -> None:
             doing = f"{state.training} in training" if state.training else "waiting for others"
             best = f", best {_in_short(state.best)}" if state.best else ""
-            progress.show(int(_STEPS * state.fraction), method, f"{state.finished} done, {doing}{best}")
+            show(int(_STEPS * state.fraction), method, f"{state.finished} done, {doing}{best}")
 
-        try:
-            return search(data, method, budget=limit, storage=storage, callback=show, **settings)
-        except KeyboardInterrupt:
-            note("What was done is in the study: the same command goes on from there")
-            raise
+        return search(data, method, budget=limit, storage=storage, callback=show_state, **settings)
 
 
 def _in_short(point: "Point") -> str:

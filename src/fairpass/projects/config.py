@@ -64,7 +64,7 @@ class Choice(Settings):
     fairness: float | None = Field(
         None,
         description="Trade-off between accuracy and fairness: 0 is the most accurate, 1 the fairest configuration on "
-        "the validation nodes. Also: fairpass run --fairness 0.8",
+        "the validation nodes.",
     )
     max_dp: float | None = Field(
         None,
@@ -99,7 +99,7 @@ class Tuning(Settings):
     criterion: Criterion = Field(
         "dp",
         description='What gmmd equalizes between groups: the predictions for all nodes ("dp"), for nodes with the '
-        'positive label ("eo"), or for the nodes of each label ("odds"). Also: fairpass run --criterion eo',
+        'positive label ("eo"), or for the nodes of each label ("odds").',
     )
 
     @field_validator("budget")

@@ -12,7 +12,7 @@ from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Confi
 
 _HEAD = """\
 # Settings of `fairpass run {file}`, written by `fairpass init`. Change what is not right; guesses have a reason.
-# A key behind a # is not set. Paths are relative to this file.
+# A key behind a # is not set. Paths are relative to this file. Options such as --fairness 0.8 have precedence.
 
 # Name of the project: all results go to runs/{name}.
 name = {name_text}

@@ -1,0 +1,13 @@
+from .findings import Finding as Finding
+from .findings import find_bias as find_bias
+from .joining import join as join
+from .joining_tables import join_tables as join_tables
+from .registry import fetch as fetch
+from .registry import graph_spec as graph_spec
+from .registry import is_available as is_available
+from .registry import load as load
+from .registry import names as names
+from .statistics import GraphStatistics as GraphStatistics
+from .statistics import describe as describe
+from .synthetic import synthetic as synthetic
+from .tables import from_tables as from_tables

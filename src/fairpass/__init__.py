@@ -42,7 +42,7 @@ _HOME = {
     "FairVGNN": "fairpass.methods",
     "MMD": "fairpass.methods",
     "NIFTY": "fairpass.methods",
-    "fit_all": "fairpass.methods.population",
+    "fit_all": "fairpass.runs",
     "load_model": "fairpass.methods",
     "tune": "fairpass.tuning",
     "Evidence": "fairpass.report",

@@ -64,11 +64,7 @@ class Checkpoint:
         """Write what was last kept."""
         if self._latest is None:
             return
-        header = {
-            "identity": self.identity,
-            "history": self._latest.history.to_list(),
-            **self._latest.rest,
-        }
+        header = {"identity": self.identity, "history": self._latest.history.to_list(), **self._latest.rest}
         write_tensors(self.path, _KIND, self._latest.tensors, header)
         self._written = time.monotonic()
 

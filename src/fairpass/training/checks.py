@@ -7,8 +7,8 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData
 
 from fairpass.errors import DataError
-from fairpass.nn.adjacency import check_edge_index
-from fairpass.nn.precision import check_precision
+from fairpass.nn.operators import check_edge_index
+from fairpass.nn.validation import check_precision
 
 logger = logging.getLogger(__name__)
 

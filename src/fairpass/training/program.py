@@ -132,11 +132,7 @@ def adam(module: nn.Module, training: Training) -> Adam:
     # Of a handful of tiny tensors the time goes into calls: one for all, where there is one, else the plain loop.
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in module.parameters())
     return Adam(
-        module.parameters(),
-        lr=training.learning_rate,
-        weight_decay=training.weight_decay,
-        foreach=False,
-        fused=fused,
+        module.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, foreach=False, fused=fused
     )
 
 

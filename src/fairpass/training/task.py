@@ -10,10 +10,8 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
-from fairpass.nn import Adjacency, Structure
-from fairpass.nn.adjacency import Kind
-from fairpass.nn.convolution import Backbone, Operator
 from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.operators import OperatorKind, SparseOperator
 from fairpass.training.checks import check_data
 from fairpass.training.tensors import raw_bytes, to_json
 
@@ -50,32 +48,20 @@ class Task:
         self.num_nodes, self.num_features = nodes, int(data.x.shape[1])
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
-        self._operators: dict[Any, Adjacency] = {}
+        self._operators: dict[OperatorKind, SparseOperator] = {}
 
     @property
     def device(self) -> torch.device:
         """Return where the tensors are."""
         return self.x.device
 
-    def adjacency(self, kind: Kind = "gcn", epsilon: float = 0.0) -> Adjacency:
-        """Return the graph's operator of this kind, built at the first call."""
-        key = (kind, epsilon)
-        if key not in self._operators:
-            self._operators[key] = Adjacency.from_edge_index(
-                self.edge_index, self.num_nodes, kind, epsilon=epsilon, dtype=self.x.dtype
+    def operator(self, kind: OperatorKind) -> SparseOperator:
+        """Return the graph's operator for a backbone, built at the first call."""
+        if kind not in self._operators:
+            self._operators[kind] = SparseOperator.from_edge_index(
+                self.edge_index, self.num_nodes, kind, dtype=self.x.dtype
             )
-        return self._operators[key]
-
-    def operator(self, backbone: Backbone) -> Operator:
-        """Return what a backbone's convolutions multiply with."""
-        if backbone == "gat":
-            return self.structure
-        return self.adjacency("mean" if backbone == "sage" else backbone)
-
-    @cached_property
-    def structure(self) -> Structure:
-        """Return the graph's structure for attention."""
-        return Structure(self.edge_index, self.num_nodes)
+        return self._operators[kind]
 
     @cached_property
     def groups(self) -> Groups:

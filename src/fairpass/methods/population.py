@@ -184,7 +184,7 @@ def _fit_together(
         train_population(population, task, on_epoch=report)
     for i, (classifier, member) in enumerate(zip(classifiers, population, strict=True)):
         try:
-            classifier._accept(member.program, member.progress, classifier._describe(task, data), task)
+            classifier._accept(member.program, member.state, classifier._describe(task, data), task)
         except DivergedError as error:
             errors[i] = error
     return errors

@@ -1,4 +1,4 @@
-"""`fairpass demo`: how differently men and women are treated, how to change it, and what it costs, in a minute."""
+"""`fairpass demo`: how differently men and women are treated, and what it costs to change that."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpass.cli.compare import fitted, run_trials
+from fairpass.cli.compare import run_comparison
 from fairpass.cli.output import JsonFlag, bullets, print_json, print_line, section, working
 from fairpass.cli.progress import choose_threads
 from fairpass.cli.report import keep
@@ -14,8 +14,7 @@ from fairpass.cli.results import show_rows, title_of
 
 if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
-    from fairpass.methods.runs import Run
-
+    from fairpass.runs import RunRecord
 
 _GRAPH = "adult"
 # Each seed has its own split: on this graph the split moves the differences between groups more than the seed.
@@ -29,38 +28,37 @@ _CONSTANT = "constant"
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="DIRECTORY", help="Where to put the report and the evidence it is made of.")
-    ] = Path("fairpass-demo"),
+    out: Annotated[Path, typer.Option(metavar="DIRECTORY", help="Directory for the report and its evidence.")] = Path(
+        "fairpass-demo"
+    ),
     as_json: JsonFlag = False,
 ) -> None:
     """Predict who earns more than 50,000 dollars a year, and treat men and women alike.
 
     Compares a constant, logistic regression, a graph convolutional network and
     GMMD on 12,000 people of a census, split at random three times. GMMD is there
-    twice: once for demographic parity, once for equal opportunity. At the end
-    there is a report to open in a browser.
+    twice: once for demographic parity, once for equal opportunity. The result is
+    also a report to open in a browser.
     """
     with working("Starting"):
         from fairpass import datasets
-        from fairpass.methods.comparison import Comparison
-        from fairpass.methods.runs import trials
-        from fairpass.methods.summary import summarise
+        from fairpass.runs import Comparison, summarise
 
         choose_threads()  # beside other programs on two cores, a fit took ten times as long with two threads
         out.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
         splits = [datasets.load(_GRAPH, split_seed=seed) for seed in _SEEDS]
     classifiers = _classifiers()
-    planned = [trials(classifiers, [seed]) for seed in _SEEDS]
-    comparisons = [
-        run_trials(Comparison.of(classifiers, data), todo, data) for data, todo in zip(splits, planned, strict=True)
+    comparisons = [Comparison.of(classifiers, data) for data in splits]
+    models = [
+        run_comparison(comparison, comparison.specs(classifiers, [seed]), data, keep_models=True)
+        for seed, data, comparison in zip(_SEEDS, splits, comparisons, strict=True)
     ]
     runs = [run for comparison in comparisons for run in comparison.runs]
     methods = summarise(runs, references=[_CONSTANT])
     sentences = _sentences(runs)
     page = keep(
         splits[0],
-        fitted(planned[0], comparisons[0]),
+        models[0],
         out,
         title="Who earns more than 50K? An audit of five classifiers",
         question="Is a high income predicted for men and women alike?",
@@ -101,8 +99,8 @@ def _classifiers() -> "dict[str, NodeClassifier]":
     }
 
 
-def _sentences(runs: "Sequence[Run]") -> list[str]:
-    from fairpass.methods.rates_in_words import Rate, Wording, rates_in_words
+def _sentences(runs: "Sequence[RunRecord]") -> list[str]:
+    from fairpass.runs import Rate, Wording, rates_in_words
 
     wording = Wording(
         label="an income over 50K",

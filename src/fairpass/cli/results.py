@@ -13,8 +13,8 @@ from fairpass.metrics.catalog import METRICS, SELECTION
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from fairpass.methods.summary import Row
     from fairpass.metrics import Evaluation
+    from fairpass.runs import Row
 
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
 # Smaller differences are 0.0 in percent with one decimal.

@@ -182,7 +182,7 @@ def test_all_methods_are_meant_by_default(
         (["--methods", "gcn,gnc"], "Error: 'method' must be one of constant, gcn"),
         (["--seeds", "0"], "Invalid value for '--seeds'"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
-        (["--jobs", "2", "--report", "x"], "--report cannot go with --jobs"),
+        (["--jobs", "2", "--report", "x"], "--report cannot be used with --jobs"),
     ],
 )
 def test_wrong_arguments(run: Run, arguments: list[str], message: str) -> None:

@@ -83,7 +83,7 @@ def test_fetch_of_files_that_are_here(run: Run, run_json: RunJson, name: str) ->
     assert about["status"] == "available"
     paths = [file["path"] for file in about["files"]]
     assert all(Path(path).is_file() for path in paths)
-    assert run("datasets", "fetch", name).stdout == f"{name} is here, and is as published: {', '.join(paths)}\n"
+    assert run("datasets", "fetch", name).stdout == f"{name} is here and as published: {', '.join(paths)}\n"
 
 
 def test_fetch_refuses_another_table(run: Run, data_dir: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fairpass.cli.options import field_option, parameter
+from fairpass.cli.options import field_option, parameter, spelled
 from fairpass.cli.output import working
 from fairpass.datasets.options import FeatureScale, TableOptions
 from fairpass.errors import DataError
@@ -106,10 +106,15 @@ class GraphOptions:
             raise typer.BadParameter(f"name a benchmark, or give own tables ({', '.join(missing)} is missing)")
         if "split_seed" in arguments:
             arguments["seed"] = arguments.pop("split_seed")
+        files = {table: arguments.pop(table) for table in ("nodes", "edges") if table in arguments}
+        try:
+            options = TableOptions.parse(arguments)
+        except DataError as error:
+            raise DataError(spelled(str(error), {name: _flag(name) for name in arguments})) from None
         with working("Reading the tables"):
             from fairpass.datasets import from_tables
 
-            return from_tables(**arguments)
+            return from_tables(**files, **dict(options))
 
     def check_new_nodes(self) -> None:
         """Raise `BadParameter` if there are options that do not apply to new nodes of a known graph."""

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 import fairpass
 from fairpass import __version__, datasets
 from fairpass.cli import output
-from fairpass.cli.options import with_option_groups
+from fairpass.cli.options import command
 from fairpass.cli.output import explain, print_json
 from fairpass.errors import DataError, DownloadError
 
@@ -218,7 +218,7 @@ def test_option_groups() -> None:
     drawn = []
 
     @app.command()
-    @with_option_groups
+    @command
     def draw(name: str, size: Size, ink: Ink, loud: bool = False) -> None:
         """Draw a box."""
         drawn.append((name, size, ink, loud))

@@ -16,7 +16,7 @@ from fairpass.cli.demo import demo
 from fairpass.cli.evaluate import evaluate, predict
 from fairpass.cli.init import init
 from fairpass.cli.methods import methods
-from fairpass.cli.options import TrainingOptions, spelled
+from fairpass.cli.options import TrainingOptions, examples, spelled
 from fairpass.cli.report import report
 from fairpass.cli.reproduce import reproduce
 from fairpass.cli.run import run
@@ -73,7 +73,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=output.examples("fairpass"),
+    epilog=examples("fairpass"),
 )
 
 
@@ -96,7 +96,7 @@ def fairpass(
     output.prepare_streams()
 
 
-app.command(epilog=output.examples("demo"))(demo)
+app.command(epilog=examples("demo"))(demo)
 app.add_typer(datasets, name="datasets")
 for _command in (audit, methods, init, run, train, evaluate, predict, compare, report, tune, reproduce):
-    app.command(epilog=output.examples(_command.__name__))(_command)
+    app.command(epilog=examples(_command.__name__))(_command)

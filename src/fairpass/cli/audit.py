@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import with_option_groups
-from fairpass.cli.output import JsonFlag, bullets, print_json, rows, section, table, working
-from fairpass.cli.results import title_of
+from fairpass.cli.options import command
+from fairpass.cli.output import Cells, bullets, facts, print_json, rows, section, table, working
+from fairpass.cli.results import percent, title_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -23,8 +23,8 @@ _STYLES = {"high": "bold red", "medium": "yellow", "low": "green"}
 _LABELS_SHOWN = 5
 
 
-@with_option_groups
-def audit(graph: GraphOptions, as_json: JsonFlag = False) -> None:
+@command
+def audit(graph: GraphOptions, as_json: bool = False) -> None:
     """Show a graph's statistics, whether its edges help, and where bias can come from, before any training.
 
     Logistic regressions without and with the features of a node's neighbours show
@@ -71,7 +71,7 @@ def _facts(data: "Data", statistics: "GraphStatistics") -> Table:
         "duplicates merged": provenance.get("duplicate_edges_merged", 0),
         "nodes isolated": statistics.isolated,
     }
-    facts = {
+    about = {
         "nodes": f"{statistics.nodes:,}",
         "edges": _counts(edges.items()),
         "components": f"{statistics.components:,}, the largest with {statistics.largest_component:,} nodes",
@@ -81,7 +81,7 @@ def _facts(data: "Data", statistics: "GraphStatistics") -> Table:
         "source": provenance["source"] if "title" in provenance else None,
         "licence": provenance.get("licence"),
     }
-    return rows((name, Text(fact)) for name, fact in facts.items() if fact)
+    return facts(about)
 
 
 def _counts(counts: Iterable[tuple[str, int]]) -> str:
@@ -98,44 +98,34 @@ def _groups(statistics: "GraphStatistics") -> Table:
     labels = list(statistics.label_counts)
     # The second of two labels determines the first; a terminal has no room for many.
     shown = labels[1:] if len(labels) == 2 else labels[:_LABELS_SHOWN]
-    numbers = ("nodes", "share", *(f"P({label})" for label in shown), "mean degree", "median", "max")
-    made = table("group", *numbers, numbers=numbers)
+    columns = ("group", "nodes", "share", *(f"P({label})" for label in shown), "mean degree", "median", "max")
+    lines: list[Cells] = []
     for group in statistics.groups:
-        made.add_row(
-            Text(group.name),
-            f"{group.size:,}",
-            f"{group.size / statistics.nodes:.1%}",
-            *(_number(group.label_rates[label], ".3f") for label in shown),
-            _number(group.degree_mean, ".1f"),
-            _number(group.degree_median, "g"),
-            f"{group.degree_max:,}",
-        )
-    if statistics.unknown_group:
-        made.add_row("unknown", f"{statistics.unknown_group:,}", f"{statistics.unknown_group / statistics.nodes:.1%}")
-    return made
+        rates = [_number(group.label_rates[label], ".3f") for label in shown]
+        degrees = (_number(group.degree_mean, ".1f"), _number(group.degree_median, "g"), f"{group.degree_max:,}")
+        lines.append((Text(group.name), f"{group.size:,}", f"{group.size / statistics.nodes:.1%}", *rates, *degrees))
+    if unknown := statistics.unknown_group:
+        lines.append(("unknown", f"{unknown:,}", f"{unknown / statistics.nodes:.1%}"))
+    return table(columns, lines)
 
 
 def _edges(statistics: "GraphStatistics") -> Table:
-    numbers = ("share", "by chance", "assortativity")
-    made = table("edges between", *numbers, numbers=numbers)
     mixings = {"equal labels (H)": statistics.label_mixing, "equal groups (H_f)": statistics.sensitive_mixing}
-    for name, mixing in mixings.items():
-        shares = (mixing.homophily, mixing.expected, mixing.assortativity)
-        made.add_row(name, *(_number(share, ".3f") for share in shares))
-    return made
+    shares = {name: (each.homophily, each.expected, each.assortativity) for name, each in mixings.items()}
+    lines = [[name, *(_number(share, ".3f") for share in each)] for name, each in shares.items()]
+    return table(("edges between", "share", "by chance", "assortativity"), lines)
 
 
 def _gain(gain: "GraphGain") -> "list[Table | Text]":
     """Return a table of the two regressions and their difference, and a sentence about it."""
-    if gain.without is None or gain.with_edges is None:
+    without, with_edges = gain.without, gain.with_edges
+    if without is None or with_edges is None:
         return [Text(gain.sentence)]
-    numbers = ("ACC", "AUC", "ΔDP")
-    made = table("logistic regression", *numbers, numbers=numbers)
-    for name, scores in {"features alone": gain.without, "and neighbours' means": gain.with_edges}.items():
-        made.add_row(name, *(_number(100 * value, ".1f") for value in (scores.acc, scores.auc, scores.dp)))
-    change = _number(100 * (gain.with_edges.dp - gain.without.dp), "+.1f")
-    made.add_row("difference (95 %)", _difference(gain.acc), _difference(gain.auc), change)
-    return [made, Text(gain.sentence)]
+    regressions = {"features alone": without, "and neighbours' means": with_edges}
+    lines = [[name, *map(percent, (each.acc, each.auc, each.dp))] for name, each in regressions.items()]
+    change = _number(100 * (with_edges.dp - without.dp), "+.1f")
+    lines.append(["difference (95 %)", _difference(gain.acc), _difference(gain.auc), change])
+    return [table(("logistic regression", "ACC", "AUC", "ΔDP"), lines), Text(gain.sentence)]
 
 
 def _difference(gain: "Gain | None") -> str:

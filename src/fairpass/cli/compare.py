@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import TrainingOptions, with_option_groups
-from fairpass.cli.output import JsonFlag, print_json, print_line, working
+from fairpass.cli.options import TrainingOptions, command
+from fairpass.cli.output import print_json, print_line, working
 from fairpass.cli.progress import bar, choose_threads, note
 from fairpass.cli.report import keep
 from fairpass.cli.results import show_rows, title_of
@@ -23,30 +23,16 @@ if TYPE_CHECKING:
 _REFERENCE = "constant"
 
 
-@with_option_groups
+@command
 def compare(
     graph: GraphOptions,
     training: TrainingOptions,
-    methods: Annotated[str, typer.Option(metavar="NAMES", help="`all`, or names separated by commas.")] = "all",
-    seeds: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Number of seeds per method.")] = 5,
-    jobs: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Number of processes.")] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A .json file for the results, written after every run; the same command, also with more methods or "
-            "seeds, continues from it.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="Directory for report.html and its evidence. The page needs the models: those of results in --out are "
-            "trained again, in this process.",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    methods: str = "all",
+    seeds: int = 5,
+    jobs: int = 1,
+    out: Path | None = None,
+    report: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Train several methods with several seeds, and show how accurate and how fair each is on the test nodes.
 

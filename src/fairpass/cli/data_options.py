@@ -2,11 +2,11 @@
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from fairpass.cli.options import field_option, parameter, spelled
+from fairpass.cli.options import field_options, spelled
 from fairpass.cli.output import working
 from fairpass.datasets.options import FeatureScale, TableOptions
 from fairpass.errors import DataError
@@ -14,16 +14,6 @@ from fairpass.errors import DataError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-# Options of `TableOptions` in the order of the help; the settings file has all of them.
-_TABLE_OPTIONS = (
-    "label", "similarity", "sensitive", "id", "source", "target", "split", "positive", "features", "drop", "missing",
-    "missing_sensitive", "max_levels", "text_encoding",
-)  # fmt: skip
-_TYPES = {"sensitive": list[str], "features": list[str], "drop": list[str], "positive": str}
-_METAVARS = {
-    "similarity": "0..1", "positive": "VALUE", "missing": None, "missing_sensitive": None, "max_levels": "NUMBER",
-    "text_encoding": "NAME",
-}  # fmt: skip
 # Options of benchmarks, and of new nodes that are joined to a graph; all others are for own tables only.
 _OF_BENCHMARKS = {"name", "scale", "keep_sensitive", "split_seed"}
 _OF_NEW_NODES = {"nodes", "edges", "id", "source", "target", "missing_sensitive", "text_encoding"}
@@ -47,53 +37,10 @@ class GraphOptions:
     @staticmethod
     def parameters() -> list[inspect.Parameter]:
         """Return the options as typer reads them."""
-        fields = TableOptions.model_fields
-        panel, both = {"rich_help_panel": "Own tables"}, {"rich_help_panel": "Features and split"}
-        name = typer.Argument(metavar="NAME", help="A benchmark graph; `fairpass datasets` lists them.")
-        tables = {
-            "nodes": "Table of nodes, one row per node: .csv, .tsv or .parquet.",
-            "edges": "Table of edges, one row per edge: .csv, .tsv or .parquet.",
-        }
-        return [
-            parameter("name", Annotated[str | None, name]),
-            *(
-                parameter(table, Annotated[Path | None, typer.Option(help=help, metavar="FILE", **panel)])
-                for table, help in tables.items()
-            ),
-            *(
-                field_option(
-                    each,
-                    fields[each],
-                    _flag(each),
-                    type=_TYPES.get(each),
-                    more=" Can be repeated." if _TYPES.get(each) == list[str] else "",
-                    metavar=_METAVARS.get(each, "COLUMN"),
-                    **panel,
-                )
-                for each in _TABLE_OPTIONS
-            ),
-            field_option(
-                "scale",
-                fields["scale"],
-                type=Literal[FeatureScale, "published"],
-                more=" `published` is for benchmarks (default: `standard`).",
-                **both,
-            ),
-            field_option(
-                "keep_sensitive",
-                fields["keep_sensitive"],
-                "--keep-sensitive/--drop-sensitive",
-                more=" (default: yes in benchmarks that have it, no in own tables)",
-                **both,
-            ),
-            field_option(
-                "split_seed",
-                fields["seed"],
-                more=" (default: the published split in benchmarks that have one)",
-                metavar="NUMBER",
-                **both,
-            ),
-        ]
+        columns = dict.fromkeys(("sensitive", "features", "drop"), list[str])
+        others = {"name": str, "positive": str, "scale": Literal[FeatureScale, "published"], "split_seed": int}
+        types = {"nodes": Path, "edges": Path, **columns, **others}
+        return field_options("graph", TableOptions.model_fields, types)
 
     def load(self, **defaults: Any) -> "Data":
         """Return the graph; `defaults` are arguments for what the user did not give."""

@@ -1,23 +1,30 @@
 """`fairpass datasets`: the benchmark graphs, and how to get them."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, table
+from fairpass.cli.options import command, examples
+from fairpass.cli.output import Cells, facts, print_json, print_line, section, table
 
 app = typer.Typer(invoke_without_command=True, epilog=examples("datasets"))
 
 _SYMBOLS = "H and H_f: the share of edges between nodes with equal labels, and between nodes of one group"
+_HEADER = ("name", "nodes", "edges", "features", "H", "H_f", "max degree", "files")
 _COLUMNS = {"label": "label", "groups": "sensitive"}
-_STYLES = {"embedded": "green", "available": "green", "not fetched": "yellow"}
+_STATUS = {
+    "embedded": ("included", "green"),
+    "available": ("available", "green"),
+    "not fetched": ("needs download", "yellow"),
+}
 
 
 @app.callback()
-def list_datasets(ctx: typer.Context, as_json: JsonFlag = False) -> None:
+@command
+def list_datasets(ctx: typer.Context, as_json: bool = False) -> None:
     """List the benchmark graphs: what they are, whether their files are here, and their statistics.
 
     Some are part of the package. The files of the others are in the directory that
@@ -31,17 +38,15 @@ def list_datasets(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(known)
     else:
-        section("Benchmark graphs", _statistics(known), Text(_SYMBOLS, style="dim"))
+        statistics = table(_HEADER, map(_statistics, known), words=["files"])
+        section("Benchmark graphs", statistics, Text(_SYMBOLS, style="dim"))
         for about in known:
             section(f"{about['name']}: {about['title']}", _details(about))
 
 
 @app.command()
-def fetch(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of those that `fairpass datasets` lists.")],
-    as_json: JsonFlag = False,
-) -> None:
+@command
+def fetch(ctx: typer.Context, name: str, as_json: bool = False) -> None:
     """Download the files of a benchmark graph unless they are here, and check that they are the published ones."""
     from fairpass import datasets
 
@@ -80,27 +85,20 @@ def _about(name: str) -> dict[str, Any]:
     }
 
 
-def _statistics(known: list[dict[str, Any]]) -> Table:
-    numbers = ("nodes", "edges", "features", "H", "H_f", "max degree")
-    made = table("name", *numbers, "files", numbers=numbers)
-    status = {"embedded": "included", "available": "available", "not fetched": "needs download"}
-    for about in known:
-        found = about["statistics"]
-        counts = [f"{found[name]:,}" for name in ("nodes", "undirected_edges", "features")]
-        shares = [f"{found[name]:.3f}" for name in ("label_homophily", "sensitive_homophily")]
-        files = Text(status[about["status"]], style=_STYLES[about["status"]])
-        made.add_row(about["name"], *counts, *shares, f"{found['max_degree']:,}", files)
-    return made
+def _statistics(about: dict[str, Any]) -> Cells:
+    found = about["statistics"]
+    counts = [f"{found[name]:,}" for name in ("nodes", "undirected_edges", "features")]
+    shares = [f"{found[name]:.3f}" for name in ("label_homophily", "sensitive_homophily")]
+    status, style = _STATUS[about["status"]]
+    return [about["name"], *counts, *shares, f"{found['max_degree']:,}", Text(status, style=style)]
 
 
 def _details(about: dict[str, Any]) -> Table:
-    columns = {name: f"{about[key]['column']}: {', '.join(about[key]['names'])}" for name, key in _COLUMNS.items()}
-    details = {**columns, "source": about["source"], "licence": about["licence"]}
     paths = ", ".join(file["path"] for file in about["files"])
-    status = {
+    where = {
         "embedded": "part of the package",
         "available": f"available at {paths}",
         "not fetched": f"needs download: run `fairpass datasets fetch {about['name']}`, or put the files at {paths}",
-    }[about["status"]]
-    texts = [(name, Text(text)) for name, text in details.items()]
-    return rows([*texts, ("status", Text(status, style=_STYLES[about["status"]]))])
+    }
+    columns = {name: f"{about[key]['column']}: {', '.join(about[key]['names'])}" for name, key in _COLUMNS.items()}
+    return facts({**columns, "source": about["source"], "licence": about["licence"], "status": where[about["status"]]})

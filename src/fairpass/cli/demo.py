@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fairpass.cli.compare import run_comparison
-from fairpass.cli.output import JsonFlag, bullets, print_json, print_line, section, working
+from fairpass.cli.options import command
+from fairpass.cli.output import bullets, print_json, print_line, section, working
 from fairpass.cli.progress import choose_threads
 from fairpass.cli.report import keep
 from fairpass.cli.results import show_rows, title_of
@@ -27,12 +26,8 @@ _PLAIN, _DP, _EO = "logistic", "gmmd (dp)", "gmmd (eo)"
 _CONSTANT = "constant"
 
 
-def demo(
-    out: Annotated[Path, typer.Option(metavar="DIRECTORY", help="Directory for the report and its evidence.")] = Path(
-        "fairpass-demo"
-    ),
-    as_json: JsonFlag = False,
-) -> None:
+@command
+def demo(out: Path = Path("fairpass-demo"), as_json: bool = False) -> None:
     """Predict who earns more than 50,000 dollars a year, and treat men and women alike.
 
     Compares a constant, logistic regression, a graph convolutional network and

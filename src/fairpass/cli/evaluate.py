@@ -1,13 +1,13 @@
 """`fairpass evaluate` and `fairpass predict`: use a stored model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import PredictionOptions, with_option_groups
-from fairpass.cli.output import JsonFlag, print_json, print_line, working
+from fairpass.cli.options import PredictionOptions, command
+from fairpass.cli.output import print_json, print_line, working
 from fairpass.cli.results import show_evaluation, title_of
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 # The type of the library, without importing torch; a test compares them.
 Split = Literal["train", "val", "test"]
 
-ModelPath = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A file that `fairpass train` wrote: model.safetensors.")
-]
-
 _UNKNOWN_GROUP = {
     "none": "where the method needs the group, their scores are not corrected",
     "estimate": "where the method needs the group, theirs is estimated from the features",
@@ -29,17 +25,15 @@ _UNKNOWN_GROUP = {
 }
 
 
-@with_option_groups
+@command
 def evaluate(
-    model: ModelPath,
+    model: Path,
     graph: GraphOptions,
-    on: Annotated[Split, typer.Option(help="Nodes to evaluate on.")] = "test",
-    bootstrap: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Resamples for 95 % confidence intervals.")
-    ] = 0,
+    on: Split = "test",
+    bootstrap: int = 0,
     *,
     prediction: PredictionOptions,
-    as_json: JsonFlag = False,
+    as_json: bool = False,
 ) -> None:
     """Show how accurate and how fair a stored model is.
 
@@ -59,22 +53,9 @@ def evaluate(
         show_evaluation(f"{classifier.name} on {title_of(data)}", evaluation, data, on)
 
 
-@with_option_groups
+@command
 def predict(
-    model: ModelPath,
-    graph: GraphOptions,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the predictions: .csv or .parquet.")],
-    fitted: Annotated[
-        str | None,
-        typer.Option(
-            "--graph",
-            metavar="RUN|NODES,EDGES",
-            help="The graph of the fit, to which the nodes are joined: the directory of its run, or its two tables.",
-            rich_help_panel="Own tables",
-        ),
-    ] = None,
-    *,
-    prediction: PredictionOptions,
+    model: Path, graph: GraphOptions, out: Path, fitted: str | None = None, *, prediction: PredictionOptions
 ) -> None:
     """Write a stored model's predictions for every node of a graph.
 

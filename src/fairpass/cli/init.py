@@ -1,13 +1,13 @@
 """`fairpass init`: inspect tables and write a settings file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.output import JsonFlag, print_json, print_line, rows, section, table, working
+from fairpass.cli.options import command
+from fairpass.cli.output import Cells, print_json, print_line, rows, section, table, working
 from fairpass.errors import DataError
 from fairpass.files import write_text
 
@@ -18,17 +18,14 @@ if TYPE_CHECKING:
 _ROLES = ("id", "label", "sensitive", "split")
 
 
+@command
 def init(
-    nodes: Annotated[
-        Path, typer.Argument(metavar="NODES", help="Table of nodes: .csv, .tsv or .parquet.", show_default=False)
-    ],
-    edges: Annotated[Path | None, typer.Argument(metavar="[EDGES]", help="Table of edges.", show_default=False)] = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The settings file to write.")] = Path("fairpass.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    text_encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="Encoding of CSV and TSV files, for example latin-1.")
-    ] = "utf-8",
-    as_json: JsonFlag = False,
+    nodes: Path,
+    edges: Path | None = None,
+    out: Path = Path("fairpass.toml"),
+    force: bool = False,
+    text_encoding: str = "utf-8",
+    as_json: bool = False,
 ) -> None:
     """Inspect your tables, and write a settings file for `fairpass run`.
 
@@ -48,7 +45,12 @@ def init(
     if as_json:
         print_json({"config": str(out), **found.to_dict()})
         return
-    section(f"{nodes}, {found.rows:,} nodes", _columns(found))
+    lines: list[Cells] = []
+    for each in found.columns:
+        counts = (f"{each.distinct:,}", f"{each.missing:,}" if each.missing else "-")
+        lines.append((Text(each.name), each.kind, *counts, Text(", ".join(each.examples))))
+    columns = ("column", "holds", "values", "missing", "for example")
+    section(f"{nodes}, {found.rows:,} nodes", table(columns, lines, words=["holds", "for example"]))
     if found.edges is not None:
         ends = " and ".join(repr(found.best(role)) for role in ("source", "target"))
         section(f"{found.edges}, {found.edge_rows:,} edges", Text(f"between {ends}"))
@@ -60,14 +62,6 @@ def init(
     lacking = [role for role in ("label", "sensitive") if found.best(role) is None]
     todo = f"; it still needs {' and '.join(map(repr, lacking))}" if lacking else ""
     print_line(f"All settings are in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
-
-
-def _columns(found: "Inspection") -> Table:
-    made = table("column", "holds", "values", "missing", "for example", numbers=("values", "missing"))
-    for column in found.columns:
-        cells = (f"{column.distinct:,}", f"{column.missing:,}" if column.missing else "-")
-        made.add_row(Text(column.name), column.kind, *cells, Text(", ".join(column.examples)))
-    return made
 
 
 def _guesses(found: "Inspection") -> Table:

@@ -4,10 +4,12 @@ import inspect
 
 from rich.text import Text
 
-from fairpass.cli.output import JsonFlag, print_json, rows, section, working
+from fairpass.cli.options import command
+from fairpass.cli.output import print_json, rows, section, working
 
 
-def methods(as_json: JsonFlag = False) -> None:
+@command
+def methods(as_json: bool = False) -> None:
     """List the methods that can be trained, including those of other packages."""
     with working("Starting"):
         from fairpass.methods import method, names

@@ -1,13 +1,16 @@
-"""Groups of options that several commands share."""
+"""Commands with the texts of `help.toml`, and groups of options that several commands share."""
 
 import inspect
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from functools import cache, wraps
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
+from rich.markup import escape
 
 if TYPE_CHECKING:
     from fairpass.training import Training
@@ -17,37 +20,48 @@ Reference = Literal["fitted", "batch"]
 UnknownGroup = Literal["none", "estimate", "error"]
 
 
-def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter that is annotated with a group of options by these options.
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("help.toml").read_text(encoding="utf-8"))
 
-    A group is a dataclass whose fields are options, or a class with a method `parameters`. Typer sees the options;
-    the command gets an instance of the group:
+
+def examples(command: str) -> str:
+    """Return the end of a command's help text: examples with a comment each."""
+    lines = _texts()[command]["examples"].items()
+    parts = [f"[dim]# {purpose}[/dim]\n{escape(line)}" for purpose, line in lines]
+    return "\n\n".join(["[bold]Examples[/bold]", *parts])
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function as typer reads it: each parameter an option with its text in `help.toml`.
+
+    A parameter that is annotated with a group of options is replaced by these: the fields of a dataclass, or what a
+    class returns from `parameters()`. The function gets an instance of the group:
 
         @dataclass(frozen=True)
         class Size:
-            width: Annotated[int, typer.Option("--width")] = 80
+            width: int = 80
 
-        @app.command()
-        @with_option_groups
-        def draw(size: Size) -> None: ...
+        @command
+        def draw(size: Size, colour: str = "black") -> None: ...
     """
-    hints = get_type_hints(command, include_extras=True)
+    texts = _texts().get(function.__name__, {}).get("options", {})
+    hints = get_type_hints(function, include_extras=True)
     groups: dict[str, tuple[type[Any], list[inspect.Parameter]]] = {}
     options: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        hint = hints[parameter.name]
+    for each in inspect.signature(function).parameters.values():
+        hint = hints[each.name]
         if is_dataclass(hint) or hasattr(hint, "parameters"):
-            of_group = hint.parameters() if hasattr(hint, "parameters") else _parameters(hint)
-            groups[parameter.name] = hint, of_group
-            options += of_group
+            groups[each.name] = hint, hint.parameters() if hasattr(hint, "parameters") else _fields(hint, texts)
+            options += groups[each.name][1]
         else:
-            options.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint))
+            options.append(_option(each.name, hint, each.default, texts))
 
-    @wraps(command)
+    @wraps(function)
     def expanded(**values: Any) -> None:
         for name, (group, of_group) in groups.items():
             values[name] = group(**{option.name: values.pop(option.name) for option in of_group})
-        command(**values)
+        function(**values)
 
     # Typer reads these through `inspect.signature` and `get_type_hints`.
     expanded.__dict__["__signature__"] = inspect.Signature(options)
@@ -55,35 +69,41 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     return expanded
 
 
-def _parameters(group: type[Any]) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    empty = inspect.Parameter.empty
+def _fields(group: type[Any], texts: Mapping[str, Any]) -> list[inspect.Parameter]:
+    hints, empty = get_type_hints(group, include_extras=True), inspect.Parameter.empty
     return [
-        parameter(each.name, hints[each.name], empty if each.default is MISSING else each.default)
+        _option(each.name, hints[each.name], empty if each.default is MISSING else each.default, texts)
         for each in fields(group)
     ]
 
 
-def parameter(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
-    """Return a parameter as typer reads it."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _option(name: str, hint: Any, default: Any, texts: Mapping[str, Any]) -> inspect.Parameter:
+    """Return a parameter with its text, unless its annotation has one or is not for typer's options."""
+    about = texts.get(name) or _texts()["options"].get(name)
+    if get_origin(hint) is not Annotated and about is not None:
+        settings = {key: value for key, value in about.items() if key not in ("argument", "flags", "panel")}
+        make = typer.Argument if about.get("argument") else typer.Option
+        hint = Annotated[hint, make(*about.get("flags", ()), rich_help_panel=about.get("panel"), **settings)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def field_option(
-    name: str, field: FieldInfo, *flags: str, type: Any = None, more: str = "", **settings: Any
-) -> inspect.Parameter:
-    """Return the option for a field of a pydantic model; None if the user does not give it.
+def field_options(
+    group: str, fields: Mapping[str, FieldInfo], types: Mapping[str, Any] | None = None
+) -> list[inspect.Parameter]:
+    """Return the options of a group in `help.toml`, None by default; texts and types are those of pydantic fields.
 
     Args:
-        name: The name of the parameter.
-        field: Its description is the help text.
-        flags: Spellings other than that of the name.
-        type: The type on the command line, by default that of the field.
-        more: What to add to the help text.
-        settings: Arguments of `typer.Option`.
+        group: The group.
+        fields: The fields.
+        types: Types that differ on the command line.
     """
-    option = typer.Option(*flags, help=f"{field.description}{more}", show_default=False, **settings)
-    return parameter(name, Annotated[(type or field.annotation) | None, option])
+    options = []
+    for name, about in _texts()[group]["options"].items():
+        help = about.get("help") or f"{fields[name].description}{about.get('more', '')}"
+        hint = (types or {}).get(name) or fields[name].annotation
+        texts = {key: value for key, value in about.items() if key != "more"}
+        options.append(_option(name, hint | None, None, {name: {**texts, "help": help}}))
+    return options
 
 
 def spelled(message: str, flags: Mapping[str, str]) -> str:
@@ -93,56 +113,29 @@ def spelled(message: str, flags: Mapping[str, str]) -> str:
     return message
 
 
-def _training(help: str, metavar: str = "NUMBER") -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="Training")
-
-
 @dataclass(frozen=True)
 class TrainingOptions:
     """Changes to the training settings of a method, with the same names; None keeps what the method has."""
 
-    epochs: Annotated[int | None, _training("Maximum number of epochs.")] = None
-    learning_rate: Annotated[float | None, _training("Learning rate of Adam.")] = None
-    weight_decay: Annotated[float | None, _training("Weight decay of Adam.")] = None
-    patience: Annotated[int | None, _training("Stop when validation has not improved for this many epochs.")] = None
-    threshold: Annotated[
-        str | None,
-        _training(
-            "Scores above this are positive predictions; or the metric that validation maximizes to choose it: "
-            "accuracy, f1, balanced_accuracy or selection.",
-            "NUMBER|NAME",
-        ),
-    ] = None
-    postprocess: Annotated[
-        str | None,
-        _training(
-            "thresholds: one threshold per group, found on validation. It treats people of different groups by "
-            "different standards, and predictions need the groups.",
-            "NAME",
-        ),
-    ] = None
-    constraint: Annotated[
-        str | None,
-        _training(
-            "What --postprocess thresholds equalizes between groups: demographic_parity, true_positive_rate_parity or "
-            "equalized_odds.",
-            "NAME",
-        ),
-    ] = None
-    device: Annotated[str | None, _training("Device to train on, for example cuda.", "NAME")] = None
+    epochs: int | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    patience: int | None = None
+    threshold: str | None = None
+    postprocess: str | None = None
+    constraint: str | None = None
+    device: str | None = None
 
     def given(self, training: "Training") -> dict[str, Any]:
         """Return the settings that the user gave, in the types of `training`."""
         from fairpass.cli.parameters import read_value
 
         hints = get_type_hints(type(training))
-        texts = ("threshold", "postprocess", "constraint")
         changes = {name: value for name, value in asdict(self).items() if value is not None}
         if training.epochs == 1:  # a method without epochs
             changes.pop("epochs", None)
-        return {
-            name: read_value(name, value, hints[name]) if name in texts else value for name, value in changes.items()
-        }
+        texts = {name: value for name, value in changes.items() if name in ("threshold", "postprocess", "constraint")}
+        return changes | {name: read_value(name, text, hints[name]) for name, text in texts.items()}
 
     def applied_to(self, training: "Training") -> "Training":
         """Return the settings with the changes."""
@@ -153,22 +146,8 @@ class TrainingOptions:
 class PredictionOptions:
     """Arguments of `predict` with the same names; None keeps the default."""
 
-    reference: Annotated[
-        Reference | None,
-        typer.Option(
-            help="Nodes that each node is scored with: those of the fit, so that scores do not depend on the other "
-            "nodes in the table (`fitted`, the default if the model can), or those given now (`batch`).",
-            show_default=False,
-        ),
-    ] = None
-    unknown_group: Annotated[
-        UnknownGroup | None,
-        typer.Option(
-            help="If a method needs the group of a node and it is unknown: do not correct the score (`none`, the "
-            "default), `estimate` the group from the features, or refuse the node (`error`).",
-            show_default=False,
-        ),
-    ] = None
+    reference: Reference | None = None
+    unknown_group: UnknownGroup | None = None
 
     def given(self) -> dict[str, Any]:
         """Return the arguments that the user gave."""

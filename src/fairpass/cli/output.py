@@ -6,19 +6,15 @@ import json
 import logging
 import os
 import sys
-import tomllib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich import box
 from rich.console import Console, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.status import Status
 from rich.table import Table
@@ -26,8 +22,6 @@ from rich.text import Text
 
 console = Console(highlight=False)
 notices = Console(stderr=True, highlight=False)
-
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else.")]
 
 
 def print_json(document: Any) -> None:
@@ -53,15 +47,35 @@ def print_line(text: str) -> None:
     console.print(Text(text), soft_wrap=True)
 
 
-def table(*columns: str, numbers: Iterable[str] = (), narrow: bool = False) -> Table:
-    """Return a table with the columns in `numbers` aligned to the right; a `narrow` one fits 80 characters."""
+Cells = Sequence[str | Text]
+
+
+def table(
+    columns: Sequence[str],
+    lines: Iterable[Cells],
+    *,
+    words: Sequence[str] = (),
+    bold: Sequence[int] = (),
+    narrow: bool = False,
+) -> Table:
+    """Return a table with a header; its first column, and those in `words`, are aligned to the left.
+
+    The rows with the numbers in `bold` are emphasized; a `narrow` table has little space between columns.
+    """
     made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     if narrow:
         made.padding = (0, 1, 0, 0)
-    right = set(numbers)
     for column in columns:
-        made.add_column(Text(column), justify="right" if column in right else "left", overflow="fold")
+        left = column in (columns[0], *words)
+        made.add_column(Text(column), justify="left" if left else "right", overflow="fold")
+    for number, cells in enumerate(lines):
+        made.add_row(*cells, style="bold" if number in bold else None)
     return made
+
+
+def facts(about: Mapping[str, str | None]) -> Table:
+    """Return rows of a name and a text; what is None or empty is left out."""
+    return rows((name, Text(fact)) for name, fact in about.items() if fact)
 
 
 def rows(cells: Iterable[tuple[RenderableType, ...]]) -> Table:
@@ -75,17 +89,6 @@ def rows(cells: Iterable[tuple[RenderableType, ...]]) -> Table:
 def bullets(sentences: Iterable[str]) -> Table:
     """Return a list of sentences."""
     return rows(("-", Text(sentence)) for sentence in sentences)
-
-
-@cache
-def _examples() -> dict[str, dict[str, str]]:
-    return tomllib.loads(files(__package__).joinpath("examples.toml").read_text(encoding="utf-8"))
-
-
-def examples(command: str) -> str:
-    """Return the end of a command's help text: examples with a comment each."""
-    parts = [f"[dim]# {purpose}[/dim]\n{escape(line)}" for purpose, line in _examples()[command].items()]
-    return "\n\n".join(["[bold]Examples[/bold]", *parts])
 
 
 def warn(message: str) -> None:

@@ -1,11 +1,10 @@
 """`fairpass report`: stored evidence as one page."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from fairpass.cli.output import JsonFlag, print_json, print_line, working
+from fairpass.cli.options import command
+from fairpass.cli.output import print_json, print_line, working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,14 +16,8 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 
 
-def report(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", help="A directory with evidence.json, or above several, or the file itself."),
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(PAGE),
-    as_json: JsonFlag = False,
-) -> None:
+@command
+def report(paths: list[Path], out: Path = Path(PAGE), as_json: bool = False) -> None:
     """Write one page that shows how accurate and how fair models are, from stored evidence alone.
 
     The page is a single, self-contained file: it makes no network requests.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.output import bullets, rows, section, table
-from fairpass.metrics.catalog import METRICS, SELECTION
+from fairpass.cli.output import Cells, bullets, rows, section, table
+from fairpass.metrics.catalog import METRICS, SELECTION, UNFAIRNESS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -48,31 +48,25 @@ def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: s
 def _metrics(evaluation: "Evaluation") -> Table:
     intervals = evaluation.intervals
     level = next((f"{100 * interval.level:g} % interval" for interval in intervals.values()), "")
-    made = table("metric", "percent", *([level] if level else []), numbers=("percent", level))
+    lines = []
     for metric in METRICS:
-        cells = [percent(getattr(evaluation, metric.key))]
-        if level:
-            ends = intervals.get(metric.key)
-            cells.append(f"{percent(ends.low)} to {percent(ends.high)}" if ends else "-")
-        bold = metric.in_selection and not metric.higher_is_better
-        made.add_row(f"{metric.symbol}, {metric.title}", *cells, style="bold" if bold else None)
-    return made
+        ends = intervals.get(metric.key)
+        interval = [f"{percent(ends.low)} to {percent(ends.high)}" if ends else "-"] if level else []
+        lines.append([f"{metric.symbol}, {metric.title}", percent(getattr(evaluation, metric.key)), *interval])
+    bold = [number for number, metric in enumerate(METRICS) if metric in UNFAIRNESS]
+    return table(["metric", "percent", *([level] if level else [])], lines, bold=bold)
 
 
 def _groups(evaluation: "Evaluation", *, with_label: bool) -> Table:
-    numbers = ("nodes", "true", "predicted", "TPR", "FPR", "accuracy")
-    made = table("group", *(["label"] if with_label else []), *numbers, numbers=numbers)
+    label = ["label"] if with_label else []
+    columns = ["group", *label, "nodes", "true", "predicted", "TPR", "FPR", "accuracy"]
+    lines = []
     for group in evaluation.groups:
-        shares = (
-            group.positives / group.count if group.count else math.nan,
-            group.selection_rate,
-            group.true_positive_rate,
-            group.false_positive_rate,
-            group.accuracy,
-        )
-        names = [group.group, group.label] if with_label else [group.group]
-        made.add_row(*map(Text, names), f"{group.count:,}", *map(percent, shares))
-    return made
+        names = [Text(group.group), *([Text(group.label)] if with_label else [])]
+        true = group.positives / group.count if group.count else math.nan
+        rates = (true, group.selection_rate, group.true_positive_rate, group.false_positive_rate, group.accuracy)
+        lines.append([*names, f"{group.count:,}", *map(percent, rates)])
+    return table(columns, lines, words=label)
 
 
 def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
@@ -90,21 +84,20 @@ def show_rows(title: str, methods: "Sequence[Row]", over: str = "seeds") -> None
     """Print a row for each method, and notes; `over` is what the runs of a method differ in."""
     runs = max(len(row.seeds) for row in methods)
     numbers = f"mean ± standard deviation over {runs} {over}" if runs > 1 else "one seed"
-    columns = [metric.symbol for metric in SELECTION] + ["rank"]
-    made = table("method", *columns, numbers=columns, narrow=True)
     best = min((row.rank for row in methods if row.rank is not None), default=None)
-    for row in methods:
-        is_best = row.rank is not None and row.rank == best
-        made.add_row(Text(row.method), *_cells(row), style="bold" if is_best else None)
+    bold = [number for number, row in enumerate(methods) if row.rank is not None and row.rank == best]
+    columns = ["method", *(metric.symbol for metric in SELECTION), "rank"]
+    made = table(columns, [[Text(row.method), *_cells(row)] for row in methods], bold=bold, narrow=True)
     section(title, made, Text(f"{numbers}, in percent; rank: mean of the five", style="dim"))
     if notes := [(row.method, Text("; ".join(row.flags))) for row in methods if row.flags]:
         section("What to know", rows(notes))
 
 
-def _cells(row: "Row") -> list[str | Text]:
-    names = [metric.label for metric in SELECTION]
+def _cells(row: "Row") -> Cells:
     if not row.mean:
-        return [Text("failed", style="red"), *("-" * len(names))]
-    deviations = ["" if math.isnan(row.std[name]) else f" ±{row.std[name]:.1f}" for name in names]
-    numbers = [f"{row.mean[name]:.1f}{deviation}" for name, deviation in zip(names, deviations, strict=True)]
-    return [*numbers, "-" if row.rank is None else f"{row.rank:.1f}"]
+        return [Text("failed", style="red"), *("-" * len(SELECTION))]
+    cells = []
+    for metric in SELECTION:
+        deviation = row.std[metric.label]
+        cells.append(f"{row.mean[metric.label]:.1f}" + ("" if math.isnan(deviation) else f" ±{deviation:.1f}"))
+    return [*cells, "-" if row.rank is None else f"{row.rank:.1f}"]

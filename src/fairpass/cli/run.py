@@ -2,14 +2,14 @@
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from fairpass.cli.options import field_option, spelled, with_option_groups
-from fairpass.cli.output import JsonFlag, print_json, rows, section, working
+from fairpass.cli.options import command, field_options, spelled
+from fairpass.cli.output import print_json, rows, section, working
 from fairpass.cli.progress import bar, choose_threads, note
 from fairpass.cli.results import show_rows
 from fairpass.errors import validation_message
@@ -32,10 +32,6 @@ _FILES = {
 }
 
 
-# Options that replace settings, and their metavars.
-_SETTINGS = {"fairness": "0..1", "max_dp": "0..1", "max_eo": "0..1", "budget": "TIME|NUMBER", "epochs": "NUMBER"}
-
-
 class SettingsOptions:
     """Options that replace settings of the file: all of `[choice]`, some of `[tuning]`."""
 
@@ -47,12 +43,7 @@ class SettingsOptions:
     @staticmethod
     def parameters() -> list[inspect.Parameter]:
         """Return the options as typer reads them."""
-        fields = {**Choice.model_fields, **Tuning.model_fields}
-        types = {"budget": str}
-        return [
-            field_option(name, fields[name], type=types.get(name), metavar=_SETTINGS.get(name))
-            for name in (*_SETTINGS, "criterion")
-        ]
+        return field_options("settings", {**Choice.model_fields, **Tuning.model_fields}, {"budget": str})
 
     def chosen(self) -> Choice | None:
         """Return the choice on the command line, if there is one."""
@@ -64,17 +55,13 @@ class SettingsOptions:
         return None if choice == Choice() else choice
 
 
-@with_option_groups
+@command
 def run(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The settings file; `fairpass init` writes one.")
-    ] = Path("fairpass.toml"),
-    step: Annotated[
-        StepName | None, typer.Option(help="Make only this step, even if it is done.", show_default=False)
-    ] = None,
+    config: Path = Path("fairpass.toml"),
+    step: StepName | None = None,
     *,
     settings: SettingsOptions,
-    as_json: JsonFlag = False,
+    as_json: bool = False,
 ) -> None:
     """Do everything that a settings file asks for: load, audit, tune, train, evaluate, report, predict.
 

@@ -5,13 +5,11 @@ import math
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import TrainingOptions, with_option_groups
-from fairpass.cli.output import JsonFlag, print_json, print_line, working
+from fairpass.cli.options import TrainingOptions, command
+from fairpass.cli.output import print_json, print_line, working
 from fairpass.cli.parameters import parse_parameters
 from fairpass.cli.progress import bar, choose_threads, in_short, note
 from fairpass.cli.results import show_evaluation, title_of
@@ -30,34 +28,16 @@ MODEL, EVALUATION, HISTORY = "model.safetensors", "evaluation.json", "history.js
 CHECKPOINT = "checkpoint.safetensors"
 
 
-@with_option_groups
+@command
 def train(
     graph: GraphOptions,
     training: TrainingOptions,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="Method to train; `fairpass methods` lists them.")
-    ] = "gmmd",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; can be repeated."),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of all random numbers.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="Directory for the model, its evaluation and its history; after an interruption the same command "
-            "continues from there.",
-        ),
-    ] = None,
-    track: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Log every epoch to tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT; can be repeated.",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    method: str = "gmmd",
+    settings: list[str] | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    track: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Train a classifier on a graph, and show how accurate and how fair it is on the test nodes."""
     with working("Starting"):

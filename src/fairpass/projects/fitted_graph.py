@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def options_of_fit(
-    provenance: Mapping[str, Any], nodes: Path | None, edges: Path | None, **others: Any
+    provenance: Mapping[str, Any], nodes: Path | None, edges: Path | None, /, **others: Any
 ) -> dict[str, Any]:
     """Return the arguments of `from_tables` that read tables like those of a fit.
 

@@ -100,7 +100,7 @@ def field_options(
     options = []
     for name, about in _texts()[group]["options"].items():
         help = about.get("help") or f"{fields[name].description}{about.get('more', '')}"
-        hint = (types or {}).get(name) or fields[name].annotation
+        hint: Any = (types or {}).get(name) or fields[name].annotation
         texts = {key: value for key, value in about.items() if key != "more"}
         options.append(_option(name, hint | None, None, {name: {**texts, "help": help}}))
     return options

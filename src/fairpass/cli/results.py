@@ -60,7 +60,7 @@ def _metrics(evaluation: "Evaluation") -> Table:
 def _groups(evaluation: "Evaluation", *, with_label: bool) -> Table:
     label = ["label"] if with_label else []
     columns = ["group", *label, "nodes", "true", "predicted", "TPR", "FPR", "accuracy"]
-    lines = []
+    lines: list[Cells] = []
     for group in evaluation.groups:
         names = [Text(group.group), *([Text(group.label)] if with_label else [])]
         true = group.positives / group.count if group.count else math.nan

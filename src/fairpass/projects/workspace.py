@@ -49,7 +49,7 @@ class Workspace:
     """
 
     def __init__(
-        self, config: Config, show: Callable[[float, str], None], on_data: Callable[[Data], object] | None = None
+        self, config: Config, show: Callable[[float, str], object], on_data: Callable[[Data], object] | None = None
     ) -> None:
         self.config, self.show, self._on_data = config, show, on_data
         self.directory = config.run_directory

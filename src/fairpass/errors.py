@@ -61,7 +61,8 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
         known: The model's fields, for "did you mean".
         name: What one of them is called.
     """
-    first, *others = error.errors(include_url=False)
+    # A misspelt name comes before the name that is missing because of it.
+    first, *others = sorted(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
     kind, limits, got = first["type"], first.get("ctx", {}), first["input"]
     if "error" in limits:  # raised by a validator of the model, in its own words
         return str(limits["error"])

@@ -13,10 +13,8 @@ from fairpass.cli.option_groups import with_option_groups
 from fairpass.cli.output import JsonFlag, examples, print_json, rows, section, table, working
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-    from fairpass.datasets import GraphStatistics
-    from fairpass.datasets.findings import Finding
+    from fairpass.datasets import GraphArrays, GraphStatistics
+    from fairpass.datasets.bias import BiasCheck
     from fairpass.datasets.graph_gain import Gain, GraphGain
 
 EXAMPLES = examples(
@@ -44,10 +42,9 @@ def audit(graph: GraphOptions, as_json: JsonFlag = False) -> None:
     a number. Its severity follows rules of thumb: it says where to look, and does
     not replace looking.
     """
-    data = graph.load()
+    data = graph.load_arrays()
     with working("Measuring"):
-        from fairpass.datasets import describe
-        from fairpass.datasets.findings import find_bias
+        from fairpass.datasets import describe, find_bias
         from fairpass.datasets.graph_gain import graph_gain
 
         statistics = describe(data, leakage_auc=True)
@@ -76,9 +73,9 @@ def _title(provenance: dict[str, Any]) -> str:
     return str(provenance.get("title") or " and ".join(tables))
 
 
-def _facts(data: "Data", statistics: "GraphStatistics") -> Table:
+def _facts(data: "GraphArrays", statistics: "GraphStatistics") -> Table:
     provenance = data.provenance
-    splits = {part: int(data[f"{part}_mask"].sum()) for part in ("train", "val", "test")}
+    splits = {part: int(getattr(data, f"{part}_mask").sum()) for part in ("train", "val", "test")}
     edges = {
         "undirected": statistics.edges,
         "self-loops removed": provenance.get("self_loops_removed", 0),
@@ -159,12 +156,12 @@ def _difference(gain: "Gain | None") -> str:
     return f"{100 * gain.estimate:+.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})"
 
 
-def _findings(findings: "Sequence[Finding]") -> Table:
+def _findings(findings: "Sequence[BiasCheck]") -> Table:
     return rows(
         (Text(finding.severity, style=_STYLES[finding.severity]), Text(finding.sentence)) for finding in findings
     )
 
 
-def _summary(findings: "Sequence[Finding]") -> Text:
+def _summary(findings: "Sequence[BiasCheck]") -> Text:
     counts = Counter[str](finding.severity for finding in findings)
     return Text(f"{len(findings)} checks: {_counts(counts.items())}, by rules of thumb", style="dim")

@@ -13,6 +13,8 @@ from fairpass.errors import DataError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from fairpass.datasets import GraphArrays
+
 # The library's own types would do, but they come with pandas: a test keeps these equal to them.
 Scale = Literal["minmax", "standard", "none", "published"]
 Missing = Literal["error", "drop", "mean", "indicator"]
@@ -114,7 +116,11 @@ class GraphOptions:
     ] = None
 
     def load(self, **defaults: Any) -> "Data":
-        """Return the graph.
+        """Return the graph; see `load_arrays`."""
+        return self.load_arrays(**defaults).to_data()
+
+    def load_arrays(self, **defaults: Any) -> "GraphArrays":
+        """Return the graph as numpy arrays, without importing torch.
 
         Args:
             defaults: Arguments for what the user did not say, such as the `encoding`, the label and the
@@ -129,9 +135,9 @@ class GraphOptions:
         if "split_seed" in arguments:
             arguments["seed"] = arguments.pop("split_seed")
         with working("Reading the tables"):
-            from fairpass.datasets import from_tables
+            from fairpass.datasets import from_tables_arrays
 
-            return from_tables(**arguments)
+            return from_tables_arrays(**arguments)
 
     def check_new_nodes(self) -> None:
         """Raise `BadParameter` unless the options say which new nodes are to be joined to a graph, and nothing else."""
@@ -158,7 +164,7 @@ class GraphOptions:
         return given
 
 
-def _load_benchmark(arguments: dict[str, Any]) -> "Data":
+def _load_benchmark(arguments: dict[str, Any]) -> "GraphArrays":
     name = arguments["name"]
     with working("Starting"):
         from fairpass import datasets
@@ -169,7 +175,7 @@ def _load_benchmark(arguments: dict[str, Any]) -> "Data":
         )
     datasets.fetch(name)  # a download shows its own progress
     with working(f"Loading {name}"):
-        return datasets.load(**arguments)
+        return datasets.load_arrays(**arguments)
 
 
 def _check_benchmark(given: dict[str, Any]) -> None:

@@ -5,8 +5,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairpass.datasets.inspection import MAX_LEVELS, Inspection
-from fairpass.datasets.split_column import PARTS
+from fairpass.datasets.splits import PARTS
+from fairpass.datasets.table_inspection import MAX_LEVELS, Inspection
 
 _HEAD = """\
 # What `fairpass run {file}` does. Written by `fairpass init`; guesses are marked, and all of it can be changed.

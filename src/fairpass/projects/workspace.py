@@ -9,8 +9,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from fairpass.datasets import from_tables
-from fairpass.datasets.split_column import check_cells
-from fairpass.datasets.splits import Split
+from fairpass.datasets.splits import check_cells
 from fairpass.files import sha256, write_text
 from fairpass.methods import NodeClassifier, load_model, method
 from fairpass.projects.config import Config
@@ -32,8 +31,7 @@ class Workspace:
     def data(self) -> Data:
         """The graph, made from the tables at the first use."""
         data = from_tables(**self.config.table_arguments())
-        parts = Split(data.train_mask, data.val_mask, data.test_mask)
-        check_cells(parts, data.y, data.sens, data.label_names, data.group_names)
+        check_cells(data)
         self._ready(data)
         return data
 

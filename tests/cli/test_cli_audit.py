@@ -10,8 +10,7 @@ import torch
 from typer.testing import Result
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.datasets import describe, from_tables, load, registry
-from fairpass.datasets.findings import find_bias
+from fairpass.datasets import describe, find_bias, from_tables, load, registry
 from fairpass.datasets.graph_gain import graph_gain
 from fairpass.datasets.options import TableOptions
 
@@ -62,6 +61,20 @@ def test_in_a_process_of_its_own(run_process: "Callable[..., subprocess.Complete
     done = run_process("audit", "german")
     assert (done.returncode, done.stderr) == (0, "")
     assert "Where bias can come from" in done.stdout
+
+
+@pytest.mark.parametrize("command", [["audit", "german"], ["datasets"]])
+def test_without_the_heavy_libraries(
+    run_process: "Callable[..., subprocess.CompletedProcess[str]]", command: list[str]
+) -> None:
+    script = (
+        "import sys\nfrom fairpass.cli import main\n"
+        "try: main()\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    done = run_process(*command, script=script)
+    loaded = set(done.stderr.split())
+    assert "fairpass.datasets.registry" in loaded
+    assert loaded.isdisjoint({"torch", "torch_geometric", "sklearn", "fairlearn", "matplotlib", "optuna"})
 
 
 def test_options_of_benchmarks(run_json: RunJson) -> None:

@@ -14,9 +14,7 @@ from fairpass.cli.output import Cells, bullets, facts, print_json, rows, section
 from fairpass.cli.results import percent, title_of
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-    from fairpass.datasets import GraphStatistics
+    from fairpass.datasets import GraphArrays, GraphStatistics
     from fairpass.datasets.graph_gain import Gain, GraphGain
 
 _STYLES = {"high": "bold red", "medium": "yellow", "low": "green"}
@@ -32,10 +30,9 @@ def audit(graph: GraphOptions, as_json: bool = False) -> None:
     a number. Its severity follows rules of thumb: it says where to look, and does
     not replace looking.
     """
-    data = graph.load()
+    data = graph.load_arrays()
     with working("Measuring"):
-        from fairpass.datasets import describe
-        from fairpass.datasets.findings import find_bias
+        from fairpass.datasets import describe, find_bias
         from fairpass.datasets.graph_gain import graph_gain
 
         statistics = describe(data, leakage_auc=True)
@@ -62,9 +59,9 @@ def audit(graph: GraphOptions, as_json: bool = False) -> None:
         section("What to know about this data set", bullets(caveats))
 
 
-def _facts(data: "Data", statistics: "GraphStatistics") -> Table:
+def _facts(data: "GraphArrays", statistics: "GraphStatistics") -> Table:
     provenance = data.provenance
-    splits = {part: int(data[f"{part}_mask"].sum()) for part in ("train", "val", "test")}
+    splits = {part: int(getattr(data, f"{part}_mask").sum()) for part in ("train", "val", "test")}
     edges = {
         "undirected": statistics.edges,
         "self-loops removed": provenance.get("self_loops_removed", 0),

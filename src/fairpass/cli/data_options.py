@@ -14,6 +14,8 @@ from fairpass.errors import DataError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from fairpass.datasets import GraphArrays
+
 # Options of benchmarks, and of new nodes that are joined to a graph; all others are for own tables only.
 _OF_BENCHMARKS = {"name", "scale", "keep_sensitive", "split_seed"}
 _OF_NEW_NODES = {"nodes", "edges", "id", "source", "target", "missing_sensitive", "text_encoding"}
@@ -44,6 +46,10 @@ class GraphOptions:
 
     def load(self, **defaults: Any) -> "Data":
         """Return the graph; `defaults` are arguments for what the user did not give."""
+        return self.load_arrays(**defaults).to_data()
+
+    def load_arrays(self, **defaults: Any) -> "GraphArrays":
+        """Return the graph as numpy arrays, without importing torch."""
         arguments = defaults | self.given
         if self.name is not None:
             self._only(_OF_BENCHMARKS, f"the benchmark {self.name!r}: only own tables have it")
@@ -59,9 +65,9 @@ class GraphOptions:
         except DataError as error:
             raise DataError(spelled(str(error), {name: _flag(name) for name in arguments})) from None
         with working("Reading the tables"):
-            from fairpass.datasets import from_tables
+            from fairpass.datasets import from_tables_arrays
 
-            return from_tables(**files, **dict(options))
+            return from_tables_arrays(**files, **dict(options))
 
     def check_new_nodes(self) -> None:
         """Raise `BadParameter` if there are options that do not apply to new nodes of a known graph."""
@@ -83,7 +89,7 @@ class GraphOptions:
             raise typer.BadParameter(f"{', '.join(misplaced)} cannot be used with {other}")
 
 
-def _load_benchmark(name: str, arguments: dict[str, Any]) -> "Data":
+def _load_benchmark(name: str, arguments: dict[str, Any]) -> "GraphArrays":
     with working("Starting"):
         from fairpass import datasets
 
@@ -93,7 +99,7 @@ def _load_benchmark(name: str, arguments: dict[str, Any]) -> "Data":
         raise DataError(f"there is no data set {name!r}: choose one of {', '.join(known)}, {tables}")
     datasets.fetch(name)  # a download shows its own progress
     with working(f"Loading {name}"):
-        return datasets.load(**arguments)
+        return datasets.load_arrays(**arguments)
 
 
 def _flag(name: str) -> str:

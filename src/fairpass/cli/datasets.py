@@ -1,6 +1,5 @@
 """`fairpass datasets`: the benchmark graphs, and how to get them."""
 
-from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -77,7 +76,7 @@ def _about(name: str) -> dict[str, Any]:
         ],
         "label": {"column": spec.label.column, "names": list(spec.label.names)},
         "sensitive": {"column": spec.sensitive.column, "names": list(spec.sensitive.names)},
-        "statistics": asdict(spec.statistics),
+        "statistics": spec.statistics.model_dump(mode="json"),
         "source": spec.source,
         "citation": spec.citation,
         "licence": spec.licence,

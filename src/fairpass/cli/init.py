@@ -12,7 +12,7 @@ from fairpass.errors import DataError
 from fairpass.files import write_text
 
 if TYPE_CHECKING:
-    from fairpass.datasets.inspection import Inspection
+    from fairpass.datasets.table_inspection import Inspection
 
 
 _ROLES = ("id", "label", "sensitive", "split")
@@ -36,7 +36,7 @@ def init(
     if out.exists() and not force:
         raise DataError(f"{str(out)!r} exists: remove it, or overwrite it with --force")
     with working("Looking at the tables"):
-        from fairpass.datasets.inspection import inspect_tables
+        from fairpass.datasets.table_inspection import inspect_tables
         from fairpass.projects.template import template
 
         found = inspect_tables(nodes, edges, text_encoding=text_encoding)

@@ -13,6 +13,7 @@ from fairpass.metrics.catalog import METRICS, SELECTION, UNFAIRNESS
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from fairpass.datasets import GraphArrays
     from fairpass.metrics import Evaluation
     from fairpass.runs import Row
 
@@ -21,7 +22,7 @@ _SPLITS = {"train": "training", "val": "validation", "test": "test"}
 _VISIBLE = 0.0005
 
 
-def title_of(data: "Data") -> str:
+def title_of(data: "Data | GraphArrays") -> str:
     """Return the title of a benchmark, or the tables of another graph."""
     provenance = data.provenance
     tables = [provenance[part]["source"] for part in ("nodes", "edges") if part in provenance]

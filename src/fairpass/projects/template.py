@@ -6,8 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from fairpass.datasets.inspection import MAX_LEVELS, Inspection
 from fairpass.datasets.options import TableOptions
+from fairpass.datasets.table_inspection import MAX_LEVELS, Inspection
 from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config
 
 _HEAD = """\

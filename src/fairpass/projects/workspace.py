@@ -13,8 +13,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.datasets import from_tables
-from fairpass.datasets.split_column import check_cells
-from fairpass.datasets.splits import Split
+from fairpass.datasets.splits import check_cells
 from fairpass.errors import DataError
 from fairpass.files import sha256, write_text
 from fairpass.methods import NodeClassifier, load_model
@@ -61,8 +60,7 @@ class Workspace:
     def data(self) -> Data:
         """The graph, made from the tables on first use."""
         data = from_tables(**self.config.table_arguments())
-        parts = Split(data.train_mask, data.val_mask, data.test_mask)
-        check_cells(parts, data.y, data.sens, data.label_names, data.group_names)
+        check_cells(data)
         if self._on_data is not None:
             self._on_data(data)
         return data

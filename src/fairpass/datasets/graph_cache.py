@@ -1,4 +1,4 @@
-"""Built graphs, kept on disk under a key made from the content of the table."""
+"""Built graphs, stored on disk under a key made from the content of the table."""
 
 import hashlib
 import logging
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 from numpy.typing import ArrayLike, NDArray
 
+from fairpass.datasets.download import user_directory
 from fairpass.files import write_bytes
 
 logger = logging.getLogger(__name__)
@@ -27,20 +27,19 @@ def cached_edges(
 ) -> NDArray[np.int64]:
     """Return `build(features)`, undirected edges of shape [E, 2], from disk if they were built before.
 
-    A cache file that is damaged, truncated or not ours is rebuilt; a cache that cannot be written costs only
-    a warning in the log. Processes may share a cache: a file is whole or absent, and the same key means the
-    same content.
+    A damaged or foreign cache file is rebuilt; a cache that cannot be written costs only a warning. Processes may share
+    a cache: a file is complete or absent, and the same key means the same content.
 
     Args:
         features: The rows to connect, shape [N, d].
-        recipe: Names everything but the features that the edges depend on: the method, its version and its
-            parameters.
+        recipe: The method, its version and its parameters: all that the edges depend on apart from the features.
         build: Makes the edges.
-        cache_dir: Where the graphs are kept; by default the directory `FAIRPASS_CACHE` names, else `graphs`
-            in the user's cache directory.
+        cache_dir: Where the graphs are stored; by default the directory in `FAIRPASS_CACHE`, else `graphs` in the
+            user's cache directory.
     """
-    key = _content_key(features, recipe)
-    path = _directory(cache_dir) / f"{key.hex()}.graph"
+    rows = np.ascontiguousarray(features, dtype="<f8")
+    key = hashlib.sha256(f"{recipe}, shape {rows.shape}\n".encode() + rows.tobytes()).digest()
+    path = user_directory("graphs", "FAIRPASS_CACHE", cache_dir) / f"{key.hex()}.graph"
     edges = _read(path, key)
     if edges is None:
         edges = build(features)
@@ -48,18 +47,8 @@ def cached_edges(
     return edges
 
 
-def _directory(cache_dir: str | os.PathLike[str] | None) -> Path:
-    chosen = cache_dir or os.environ.get("FAIRPASS_CACHE")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("fairpass")) / "graphs"
-
-
-def _content_key(features: ArrayLike, recipe: str) -> bytes:
-    rows = np.ascontiguousarray(features, dtype="<f8")
-    return hashlib.sha256(f"{recipe}, shape {rows.shape}\n".encode() + rows.tobytes()).digest()
-
-
 def _checksum(key: bytes, content: bytes) -> bytes:
-    # With the key in it, the whole and undamaged file of another graph fails as well.
+    # The key makes the intact file of another graph fail as well.
     return hashlib.sha256(key + content).digest()
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpass.datasets.guesses import words_of
-from fairpass.datasets.inspection import Inspection, inspect_tables
-from fairpass.datasets.problems import told_by
+from fairpass.datasets.role_guesses import words_of
+from fairpass.datasets.table_inspection import Inspection, auc_of_column, inspect_tables
 from fairpass.errors import DataError
 
 SIZE = 120
@@ -134,7 +133,7 @@ def test_edges_that_cannot_be() -> None:
     found = inspect_tables(people(), friends(("p001", "nobody"), (None, "p001"), ("p005", "p005")))
     assert sentences(found, stops=True) == [
         "column 'one' of the edges must have an id for each edge (1 missing, first in row 121)",
-        "edges whose 'other' is no node: 1 ('nobody')",
+        "edges whose 'other' is not a node: 1 ('nobody')",
     ]
     assert "edges that join a node with itself: 1; they are left out" in sentences(found)
     assert sentences(inspect_tables(people(), friends()[["one"]]), stops=True) == [
@@ -152,7 +151,7 @@ def test_labels_that_are_rare_or_missing() -> None:
     table.loc[:4, "hired"] = "later"
     table.loc[5:7, "hired"] = None
     found = sentences(inspect_tables(table, friends()))
-    assert "label 'later' is rare (5 nodes): what is measured for it is uncertain" in found
+    assert "label 'later' is rare (5 nodes): measurements for it are uncertain" in found
     assert "nodes without a label ('hired'): 3; they stay in the graph, unlabelled" in found
 
 
@@ -170,7 +169,7 @@ def test_columns_that_give_the_label_or_the_group_away() -> None:
     table["contract"] = np.where(table["hired"] == "yes", 1.0, 0.0) + np.linspace(0, 0.1, SIZE)
     table["title"] = np.where(table["sex"] == "f", "ms", "mr")
     found = sentences(inspect_tables(table, friends()))
-    assert any(sentence.startswith("column 'contract' alone tells the label 'hired' (AUC 1.00)") for sentence in found)
+    assert any(sentence.startswith("column 'contract' alone reveals the label 'hired' (AUC 1.00)") for sentence in found)
     assert "column 'title' is almost the same as 'sex' (AUC 1.00): a proxy" in found
     assert not any("'height' alone" in sentence for sentence in found)
 
@@ -178,9 +177,9 @@ def test_columns_that_give_the_label_or_the_group_away() -> None:
 def test_how_well_one_column_tells_another() -> None:
     generator = np.random.default_rng(1)
     target = pd.Series(generator.choice(["a", "b", "c"], 300))
-    assert told_by(target.map({"a": 1, "b": 2, "c": 3}), target) == pytest.approx(1)
-    assert told_by(pd.Series(generator.normal(size=300)), target) == pytest.approx(0.5, abs=0.1)
-    assert told_by(pd.Series([1.0, 2.0]), pd.Series(["a", "b"])) == 0.5  # too few to say
+    assert auc_of_column(target.map({"a": 1, "b": 2, "c": 3}), target) == pytest.approx(1)
+    assert auc_of_column(pd.Series(generator.normal(size=300)), target) == pytest.approx(0.5, abs=0.1)
+    assert auc_of_column(pd.Series([1.0, 2.0]), pd.Series(["a", "b"])) == 0.5  # too few to say
 
 
 def test_it_is_json() -> None:

@@ -11,13 +11,12 @@ import platformdirs
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from fairpass.datasets import neighbours, similarity
-from fairpass.datasets.cache import cached_edges
-from fairpass.datasets.similarity import build_graph, recipe
+from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, nearest_neighbours, similarity_graph
+from fairpass.datasets.graph_cache import cached_edges
 from fairpass.errors import DataError
 
 FEATURES = np.random.default_rng(0).normal(size=(50, 3))
-EDGES = build_graph(FEATURES, 0.7)
+EDGES = similarity_graph(FEATURES, 0.7)
 
 
 # The thresholds of the graphs built so far.
@@ -29,9 +28,9 @@ def cached_graph(
 ) -> NDArray[np.int64]:
     def build(rows: ArrayLike) -> NDArray[np.int64]:
         BUILT.append(threshold)
-        return build_graph(rows, threshold)
+        return similarity_graph(rows, threshold)
 
-    return cached_edges(features, recipe(threshold), build, cache_dir=cache_dir)
+    return cached_edges(features, SIMILARITY.format(threshold=threshold.hex()), build, cache_dir=cache_dir)
 
 
 @pytest.fixture(autouse=True)
@@ -81,10 +80,10 @@ def test_key_is_the_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bui
     assert build(changed) == 2
     assert build(FEATURES.reshape(75, 2)) == 3
     assert build(FEATURES, np.nextafter(0.7, 1)) == 4
-    monkeypatch.setattr(similarity, "RECIPE_VERSION", similarity.RECIPE_VERSION + 1)
+    monkeypatch.setitem(globals(), "SIMILARITY", SIMILARITY.replace("graph 1", "graph 2"))
     assert build(FEATURES) == 5
     cached_edges(
-        FEATURES, neighbours.recipe(3), partial(neighbours.nearest_neighbours, neighbours=3), cache_dir=tmp_path
+        FEATURES, NEIGHBOURS.format(neighbours=3), partial(nearest_neighbours, neighbours=3), cache_dir=tmp_path
     )
     assert len(list(tmp_path.iterdir())) == 6
 

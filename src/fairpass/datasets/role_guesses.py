@@ -1,4 +1,4 @@
-"""Which part a column may play, guessed from its name and its values, with the reason."""
+"""Which role a column may have, guessed from its name and its values, with the reason."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from fairpass.datasets.reading import Table
-from fairpass.datasets.split_column import PARTS
-from fairpass.datasets.values import as_text, text_of
+from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.splits import PARTS
+from fairpass.datasets.table_files import Table
 
-# Words in the names of columns, the likelier first.
+# Words in the names of columns, the most likely first.
 _LABEL_WORDS = (
     *("label", "target", "y", "class", "outcome", "decision", "result", "default", "approved", "granted", "hired"),
     *("accepted", "admitted", "paid", "repaid", "churn", "churned", "fraud", "recidivism", "recid", "status"),
@@ -23,7 +23,7 @@ _SENSITIVE_WORDS = (
 _ID_WORDS = ("id", "ids", "node", "key", "uid", "uuid", "name", "number", "nr")
 _END_WORDS = ("source", "target", "from", "to", "src", "dst", "one", "other", "a", "b", "u", "v")
 
-# An id is almost always different; a few repeated ones are a mistake to be reported.
+# Ids are almost always distinct; a few repeated ones are a mistake to be reported.
 _ALMOST_ALL = 0.9
 # A label has few values, unless its name says that it is one.
 _FEW = 10
@@ -32,10 +32,28 @@ _CANDIDATES = 5
 
 @dataclass(frozen=True)
 class Guess:
-    """A column that may play a part, and why."""
+    """A column that may have a role, and why."""
 
     column: str
     reason: str
+
+
+def guess_roles(nodes: Table, texts: Table, edges: Table | None, few: Collection[str]) -> dict[str, tuple[Guess, ...]]:
+    """Return the candidates for each role, the most likely first.
+
+    Args:
+        nodes: The nodes.
+        texts: The nodes with all values as text, so that "007" is not 7.
+        edges: The edges, as text.
+        few: The columns with few enough values to be a label.
+    """
+    ids, split = _guess_id(texts, edges), _guess_split(nodes)
+    source, target = _guess_ends(edges, texts, ids[0].column if ids else None) if edges else ((), ())
+    taken = {guess.column for guess in (*ids[:1], *split[:1])}
+    sensitive = _guess_sensitive(nodes, [name for name in nodes.columns if name not in taken])
+    taken |= {guess.column for guess in sensitive}
+    label = _guess_label(nodes, [name for name in nodes.columns if name in few and name not in taken])
+    return {"id": ids, "label": label, "sensitive": sensitive, "split": split, "source": source, "target": target}
 
 
 def words_of(name: str) -> list[str]:
@@ -43,11 +61,8 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
-def guess_id(nodes: Table, edges: Table | None) -> tuple[Guess, ...]:
-    """Return the columns whose values may be ids: all different, called so, or what edges refer to.
-
-    The tables have to hold text only, so that "007" is not 7.
-    """
+def _guess_id(nodes: Table, edges: Table | None) -> tuple[Guess, ...]:
+    """Return the columns that may be ids: all values distinct, named like ids, or referred to by the edges."""
     columns = [] if edges is None else [as_text(edges[name]).dropna() for name in edges.columns]
     found: list[tuple[float, Guess]] = []
     for name in nodes.columns:
@@ -55,39 +70,31 @@ def guess_id(nodes: Table, edges: Table | None) -> tuple[Guess, ...]:
         if values.nunique() < _ALMOST_ALL * len(values):
             continue
         different = "all values are different" if values.is_unique else "almost all values are different"
-        called = any(word in _ID_WORDS for word in words_of(name))
+        named = any(word in _ID_WORDS for word in words_of(name))
         known = set(values.dropna())
-        # Of an edge table's columns, the two that hold most ids.
+        # The two columns of the edges that contain the most ids.
         share = sum(sorted((_share(column, known) for column in columns), reverse=True)[:2]) / 2
         if share > 0.5:
-            found.append(
-                (
-                    1 + share + called,
-                    Guess(name, f"{different}, and {100 * share:.0f} % of the edges' ends are among them"),
-                )
-            )
-        elif called and edges is None:
+            reason = f"{different}, and {100 * share:.0f} % of the edges' ends are among them"
+            found.append((1 + share + named, Guess(name, reason)))
+        elif named and edges is None:
             found.append((1, Guess(name, f"{different}, and its name says so")))
     return _best(found)
 
 
-def guess_edge_columns(edges: Table, nodes: Table, id: str | None) -> tuple[tuple[Guess, ...], tuple[Guess, ...]]:
-    """Return the columns that may be the ends of edges, first one end, then the other."""
+def _guess_ends(edges: Table, nodes: Table, id: str | None) -> tuple[tuple[Guess, ...], tuple[Guess, ...]]:
     known = set(as_text(nodes[id])) if id is not None else {str(row) for row in range(len(nodes.frame))}
     what = f"values of {id!r}" if id is not None else "row numbers"
     found: list[tuple[float, Guess]] = []
     for name in edges.columns:
-        values = as_text(edges[name]).dropna()
-        share = _share(values, known)
-        called = any(word in _END_WORDS for word in words_of(name))
-        found.append((2 * share + called, Guess(name, f"{100 * share:.0f} % of its values are {what}")))
-    order = edges.columns
-    two = sorted(_best(found)[:2], key=lambda guess: order.index(guess.column))
-    return (tuple(two[:1]), tuple(two[1:]))
+        share = _share(as_text(edges[name]).dropna(), known)
+        named = any(word in _END_WORDS for word in words_of(name))
+        found.append((2 * share + named, Guess(name, f"{100 * share:.0f} % of its values are {what}")))
+    two = sorted(_best(found)[:2], key=lambda guess: edges.columns.index(guess.column))
+    return tuple(two[:1]), tuple(two[1:])
 
 
-def guess_split(nodes: Table) -> tuple[Guess, ...]:
-    """Return the columns that say train, val or test."""
+def _guess_split(nodes: Table) -> tuple[Guess, ...]:
     found = []
     for name in nodes.columns:
         values = nodes[name].dropna()
@@ -98,21 +105,20 @@ def guess_split(nodes: Table) -> tuple[Guess, ...]:
     return tuple(found)
 
 
-def guess_label(nodes: Table, columns: Sequence[str]) -> tuple[Guess, ...]:
-    """Return the columns that may be the label: called so, or with few values, as the last or the first column is."""
+def _guess_label(nodes: Table, columns: Sequence[str]) -> tuple[Guess, ...]:
+    """Return the columns that may be the label: named like one, or with few values, best in the last or first place."""
     found: list[tuple[float, Guess]] = []
     for place, name in enumerate(columns):
         count = int(nodes[name].nunique())
         if rank := _named(name, _LABEL_WORDS):
             found.append((2 + rank, Guess(name, f"its name says so; it has {count} values")))
-        elif count <= _FEW and not _is_fraction(nodes[name]):
+        elif count <= _FEW and not _has_fractions(nodes[name]):
             outer = {len(columns) - 1: 0.5, 0: 0.25}.get(place, 0.0)
             found.append(((count == 2) + outer, Guess(name, f"a guess: it has {count} values")))
     return _best(found)
 
 
-def guess_sensitive(nodes: Table, columns: Collection[str]) -> tuple[Guess, ...]:
-    """Return the columns whose names are those of sensitive attributes."""
+def _guess_sensitive(nodes: Table, columns: Collection[str]) -> tuple[Guess, ...]:
     found: list[tuple[float, Guess]] = []
     for name in columns:
         count = int(nodes[name].nunique())
@@ -132,7 +138,7 @@ def _named(name: str, words: Sequence[str]) -> float:
     return 1 - min(places) / len(words) if places else 0.0
 
 
-def _is_fraction(column: "pd.Series[Any]") -> bool:
+def _has_fractions(column: "pd.Series[Any]") -> bool:
     return bool(pd.api.types.is_float_dtype(column) and (column.dropna() % 1 != 0).any())
 
 

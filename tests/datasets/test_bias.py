@@ -1,4 +1,4 @@
-"""Findings say what the statistics say, in the right order of severity."""
+"""The checks say what the statistics say, in the right order of severity."""
 
 import json
 import math
@@ -13,9 +13,9 @@ from tests.datasets.dials import accepted_dials
 from tests.drawing import examples
 from torch_geometric.data import Data
 
-from fairpass.datasets.findings import Finding, find_bias
+from fairpass.datasets.bias import BiasCheck, find_bias
 from fairpass.datasets.statistics import GraphStatistics, Leakage, Mixing, describe
-from fairpass.datasets.synthetic import synthetic
+from fairpass.datasets.synthetic_graphs import synthetic
 
 KINDS = {
     "sensitive_feature",
@@ -36,7 +36,7 @@ def statistics_of(**dials: Any) -> GraphStatistics:
     return describe(synthetic(2_000, **(fair | dials)), leakage_auc=True)
 
 
-def by_kind(statistics: GraphStatistics) -> dict[str, Finding]:
+def by_kind(statistics: GraphStatistics) -> dict[str, BiasCheck]:
     found = {finding.kind: finding for finding in find_bias(statistics)}
     assert found.keys() <= KINDS
     return found

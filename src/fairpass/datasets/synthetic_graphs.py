@@ -1,17 +1,19 @@
-"""Random graphs with as much bias as one asks for."""
+"""Random graphs with a chosen amount of bias."""
 
 import math
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
 from fairpass.datasets.edges import simple_graph
-from fairpass.datasets.splits import stratified_split
+from fairpass.datasets.graph import GraphArrays
+from fairpass.datasets.splits import apportion, stratified_split
 from fairpass.errors import DataError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 _NUM_CLASSES = 2
 
@@ -51,7 +53,7 @@ def synthetic(
     num_groups: int = 2,
     fractions: tuple[float, float, float] = (0.5, 0.25, 0.25),
     seed: int = 0,
-) -> Data:
+) -> "Data":
     r"""Return a random graph with two labels whose dials set where bias comes from.
 
     *Nodes.* Labels :math:`y` and groups :math:`s` have exactly the sizes the dials ask for, up to rounding.
@@ -86,22 +88,12 @@ def synthetic(
         fractions: The shares of training, validation and test nodes.
         seed: The seed of everything that is random.
     """
-    dials: dict[str, float] = {
-        "num_nodes": num_nodes,
-        "avg_degree": avg_degree,
-        "class_homophily": class_homophily,
-        "sens_homophily": sens_homophily,
-        "group_fraction": group_fraction,
-        "base_rate": base_rate,
-        "label_bias": label_bias,
-        "feature_signal": feature_signal,
-        "feature_leakage": feature_leakage,
-        "num_features": num_features,
-        "num_groups": num_groups,
-        "seed": seed,
-    }
+    arguments = locals()
+    dials: dict[str, float] = {name: arguments[name] for name in _RANGES}
     for name, (low, high) in _RANGES.items():
-        _check_range(name, dials[name], low, high)
+        if not (low <= dials[name] <= high and math.isfinite(dials[name])):
+            expected = f"between {low:g} and {high:g}" if math.isfinite(high) else f"finite and at least {low:g}"
+            raise DataError(f"'{name}' must be {expected} (got {dials[name]})")
     sizes = _cell_sizes(num_nodes, num_groups, group_fraction, base_rate, label_bias)
     blocks = _blocks(sizes, round(num_nodes * avg_degree / 2), class_homophily, sens_homophily)
 
@@ -117,13 +109,12 @@ def synthetic(
     x += np.outer(feature_signal / 2 * np.linspace(-1, 1, _NUM_CLASSES), signal).astype(np.float32)[y]
     x += np.outer(feature_leakage / 2 * np.linspace(-1, 1, num_groups), leakage).astype(np.float32)[sens]
 
-    labels, groups = torch.from_numpy(y), torch.from_numpy(sens)
-    split = stratified_split(labels, groups, fractions=fractions, seed=seed)
-    return Data(
-        x=torch.from_numpy(x),
+    split = stratified_split(y, sens, fractions=fractions, seed=seed)
+    return GraphArrays(
+        x=x,
         edge_index=simple_graph(source, target, num_nodes).edge_index,
-        y=labels,
-        sens=groups,
+        y=y,
+        sens=sens,
         train_mask=split.train,
         val_mask=split.val,
         test_mask=split.test,
@@ -132,13 +123,7 @@ def synthetic(
         label_names=[str(label) for label in range(_NUM_CLASSES)],
         group_names=[str(group) for group in range(num_groups)],
         provenance={"source": "synthetic", "options": dials | {"fractions": list(fractions)}},
-    )
-
-
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not (low <= value <= high and math.isfinite(value)):
-        expected = f"between {low:g} and {high:g}" if math.isfinite(high) else f"finite and at least {low:g}"
-        raise DataError(f"'{name}' must be {expected} (got {value})")
+    ).to_data()
 
 
 def _cell_sizes(
@@ -154,7 +139,7 @@ def _cell_sizes(
             f"'label_bias' must leave every group's rate of label 1 between 0 and 1 "
             f"(got {label_bias}, which makes them {', '.join(f'{rate:.3g}' for rate in rates)})"
         )
-    group_sizes = _apportioned(num_nodes, shares)
+    group_sizes = apportion(num_nodes, shares)
     positives = np.rint(rates * group_sizes).astype(np.int64)
     sizes = np.stack([group_sizes - positives, positives])
     if sizes.min() < _SMALLEST_CELL:
@@ -178,14 +163,14 @@ def _blocks(
     kinds = 2 * (first // num_groups != second // num_groups) + (first % num_groups != second % num_groups)
     shares = np.outer([class_homophily, 1 - class_homophily], [sens_homophily, 1 - sens_homophily])
     counts = np.empty_like(possible)
-    for kind, wanted in enumerate(_apportioned(num_edges, shares.ravel())):
+    for kind, wanted in enumerate(apportion(num_edges, shares.ravel())):
         available = possible[kinds == kind]
         if wanted > available.sum():
             raise DataError(
                 f"'avg_degree' must be smaller: the dials ask for {wanted} edges between nodes of "
                 f"{_KIND_NAMES[kind]}, and there are {available.sum()} such pairs"
             )
-        counts[kinds == kind] = _apportioned(wanted, available)
+        counts[kinds == kind] = apportion(wanted, available)
     return [(a, b, int(count)) for (a, b), count in zip(cells, counts, strict=True)]
 
 
@@ -195,34 +180,25 @@ def _draw_edges(
     blocks: list[tuple[int, int, int]],
     order: NDArray[np.int64],
 ) -> NDArray[np.signedinteger[Any]]:
-    """Return both ends of all edges, shape [2, E], the nodes of the cells in this order.
+    """Return both ends of all edges, shape [2, E], with the nodes of the cells in this order.
 
-    In the shortest type there is, block by block: it is the edges that take the memory of a large graph.
+    Block by block and in the shortest type: the edges take most of the memory of a large graph. All possible pairs of
+    a block are numbered, and some of the numbers drawn. Within a cell of n nodes the pairs are (i, i + k mod n) for
+    k = 1, 2, ..., which names no pair twice.
     """
-    ends = np.empty((2, sum(count for *_, count in blocks)), np.min_scalar_type(-len(order)))
-    start = 0
-    for a, b, count in blocks:
-        ends[:, start : start + count] = order[_draw_block(generator, sizes, a, b, count)]
-        start += count
-    return ends
-
-
-def _draw_block(
-    generator: np.random.Generator, sizes: NDArray[np.int64], a: int, b: int, count: int
-) -> NDArray[np.int64]:
-    """Return `count` distinct pairs of a node in cell a and a node in cell b, shape [2, count].
-
-    All possible pairs are numbered, and some of the numbers drawn. Within a cell of n nodes they are
-    (i, i + k mod n) for k = 1, 2, ..., which names no pair twice.
-    """
-    n, m = int(sizes.flat[a]), int(sizes.flat[b])
     starts = np.cumsum(sizes) - sizes.ravel()
-    if a == b:
-        steps, i = np.divmod(_distinct_integers(generator, n * (n - 1) // 2, count), n)
-        j = (i + steps + 1) % n
-    else:
-        i, j = np.divmod(_distinct_integers(generator, n * m, count), m)
-    return np.stack([starts[a] + i, starts[b] + j])
+    ends = np.empty((2, sum(count for *_, count in blocks)), np.min_scalar_type(-len(order)))
+    done = 0
+    for a, b, count in blocks:
+        n, m = int(sizes.flat[a]), int(sizes.flat[b])
+        if a == b:
+            steps, i = np.divmod(_distinct_integers(generator, n * (n - 1) // 2, count), n)
+            j = (i + steps + 1) % n
+        else:
+            i, j = np.divmod(_distinct_integers(generator, n * m, count), m)
+        ends[:, done : done + count] = order[np.stack([starts[a] + i, starts[b] + j])]
+        done += count
+    return ends
 
 
 def _distinct_integers(generator: np.random.Generator, bound: int, count: int) -> NDArray[np.int64]:
@@ -241,11 +217,3 @@ def _distinct_integers(generator: np.random.Generator, bound: int, count: int) -
         drawn.sort()
         drawn = drawn[np.diff(drawn, prepend=-1) > 0]
     return drawn
-
-
-def _apportioned(total: int, weights: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return whole numbers that sum to `total`, proportional to `weights` (by largest remainders)."""
-    exact = total * (weights / (weights.sum() or 1))
-    parts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
-    parts[np.argsort(parts - exact, kind="stable")[: total - parts.sum()]] += 1
-    return parts

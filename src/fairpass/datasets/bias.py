@@ -1,4 +1,4 @@
-"""Where bias can come from, in plain words: sentences made from a graph's statistics."""
+"""Where bias can come from: sentences made from a graph's statistics."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Severity = Literal["high", "medium", "low"]
 
 _WORST_FIRST: tuple[Severity, ...] = ("high", "medium", "low")
 
-# From where on a number is of medium and of high severity; below, where the first limit is the larger one.
+# From which value on a check has medium and high severity; below which, if the first limit is the larger one.
 # Rules of thumb, not standards: the correlations are Cohen's medium and large effect; among 100 nodes a rate
 # is known to 10 percentage points, among 30 to 18.
 _MEDIUM_AND_HIGH = {
@@ -30,12 +30,15 @@ _MEDIUM_AND_HIGH = {
 # How many leaking features a sentence names.
 _NAMED = 3
 
+# The value of a check and a sentence about it; None if it does not apply.
+_Checked = tuple[float, str] | None
+
 
 @dataclass(frozen=True)
-class Finding:
-    """One place where bias can come from: its kind, the number that was found, and a sentence about it.
+class BiasCheck:
+    """One possible source of bias: its kind, the measured value, and a sentence about it.
 
-    `severity` is "low" where there is little to worry about; it follows rules of thumb, not a standard.
+    `severity` is "low" if there is little to worry about; it follows rules of thumb, not a standard.
     """
 
     kind: str
@@ -44,28 +47,33 @@ class Finding:
     sentence: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding as a plain dict, ready for JSON."""
+        """Return the check as a plain dict, ready for JSON."""
         return asdict(self)
 
 
-def find_bias(statistics: GraphStatistics) -> tuple[Finding, ...]:
-    """Return what a graph's statistics say about bias before any training, the most severe first.
+def find_bias(statistics: GraphStatistics) -> tuple[BiasCheck, ...]:
+    """Check a graph's statistics for possible sources of bias before any training, the most severe first.
 
-    Every check that can be made is reported, also where all is well. The `value` of each kind:
+    Every check that applies is reported, also without a problem. The `value` of each kind:
 
     - `sensitive_feature`: 1 if the sensitive attribute is itself a feature, else 0.
     - `group_predictable`: the AUC of predicting the group from the other features, if `describe` measured it.
     - `leaking_features`: the largest absolute correlation of a feature with a group.
-    - `sensitive_homophily`: the assortativity of the groups (0: edges mix them at random, 1: none crosses).
+    - `sensitive_homophily`: the assortativity of the groups (0: edges mix them at random, 1: no edge crosses).
     - `base_rates`: the largest difference of `P(y = label | group)` between two groups.
-    - `degrees`: by what share the least connected group has fewer neighbours than the most connected one.
-    - `group_sizes`: the size of the smallest group, as a share of what it is if all are equally large.
+    - `degrees`: the fraction of neighbours that the least connected group lacks, compared with the most connected one.
+    - `group_sizes`: the size of the smallest group, relative to groups of equal size.
     - `small_cells`: the number of labelled nodes in the smallest pair of label and group.
-    - `labelling`: the largest difference of the share of labelled nodes between two groups.
-    - `unknown_groups`: the share of nodes whose group is unknown.
+    - `labelling`: the largest difference in the share of labelled nodes between two groups.
+    - `unknown_groups`: the share of nodes of unknown group.
     """
-    found = [finding for check in _CHECKS if (finding := check(statistics))]
-    return tuple(sorted(found, key=lambda finding: _WORST_FIRST.index(finding.severity)))
+    checked = {kind: check(statistics) for kind, check in _CHECKS.items()}
+    found = [
+        BiasCheck(kind, _severity(kind, result[0]), float(result[0]), result[1])
+        for kind, result in checked.items()
+        if result is not None
+    ]
+    return tuple(sorted(found, key=lambda check: _WORST_FIRST.index(check.severity)))
 
 
 def _severity(kind: str, value: float) -> Severity:
@@ -74,33 +82,26 @@ def _severity(kind: str, value: float) -> Severity:
     return _WORST_FIRST[[*reached, True].index(True)]
 
 
-def _finding(kind: str, value: float, sentence: str) -> Finding:
-    return Finding(kind, _severity(kind, value), float(value), sentence)
-
-
-def _sensitive_feature(statistics: GraphStatistics) -> Finding:
+def _sensitive_feature(statistics: GraphStatistics) -> _Checked:
     name = statistics.leakage.sensitive_feature
     if name is None:
-        return _finding("sensitive_feature", 0, "The sensitive attribute is not marked as a feature.")
-    sentence = f"The sensitive attribute is itself a feature ({name!r}): a model can use it directly."
-    return _finding("sensitive_feature", 1, sentence)
+        return 0, "The sensitive attribute is not marked as a feature."
+    return 1, f"The sensitive attribute is itself a feature ({name!r}): a model can use it directly."
 
 
-def _group_predictable(statistics: GraphStatistics) -> Finding | None:
+def _group_predictable(statistics: GraphStatistics) -> _Checked:
     auc = statistics.leakage.auc
     if auc is None or math.isnan(auc):
         return None
+    low = _severity("group_predictable", auc) == "low"
     consequence = (
-        "a linear model sees little of it there"
-        if _severity("group_predictable", auc) == "low"
-        else "leaving the sensitive attribute out does not hide it"
+        "a linear model can hardly use them for that" if low else "leaving the sensitive attribute out does not hide it"
     )
     others = "the features" if statistics.leakage.sensitive_feature is None else "the other features"
-    sentence = f"The group can be predicted from {others} with an AUC of {auc:.2f}: {consequence}."
-    return _finding("group_predictable", auc, sentence)
+    return auc, f"The group can be predicted from {others} with an AUC of {auc:.2f}: {consequence}."
 
 
-def _leaking_features(statistics: GraphStatistics) -> Finding | None:
+def _leaking_features(statistics: GraphStatistics) -> _Checked:
     correlations = statistics.leakage.correlations
     if not correlations:
         return None
@@ -108,33 +109,31 @@ def _leaking_features(statistics: GraphStatistics) -> Finding | None:
     limit, _ = _MEDIUM_AND_HIGH["leaking_features"]
     proxies = [f"{name!r} ({value:.2f})" for name, value in correlations.items() if value >= limit]
     if proxies:
-        sentence = f"Features that give the group away, by their correlation with it: {_listed(proxies)}."
-    else:
-        sentence = (
-            f"No single feature gives the group away: the closest, {closest!r}, "
-            f"has a correlation of {strongest:.2f} with it."
-        )
-    return _finding("leaking_features", strongest, sentence)
+        more = f" and {len(proxies) - _NAMED} more" if len(proxies) > _NAMED else ""
+        named = ", ".join(proxies[:_NAMED]) + more
+        return strongest, f"Features that reveal the group, with their correlation: {named}."
+    return strongest, (
+        f"No single feature reveals the group: the closest, {closest!r}, has a correlation of {strongest:.2f} with it."
+    )
 
 
-def _sensitive_homophily(statistics: GraphStatistics) -> Finding | None:
+def _sensitive_homophily(statistics: GraphStatistics) -> _Checked:
     mixing = statistics.sensitive_mixing
     if math.isnan(mixing.assortativity):
         return None
     if _severity("sensitive_homophily", mixing.assortativity) != "low":
-        consequence = "message passing makes nodes of one group alike and drives the groups apart"
+        consequence = "message passing makes nodes of one group similar and drives the groups apart"
     elif mixing.assortativity >= 0:
-        consequence = "message passing hardly tells the groups apart"
+        consequence = "message passing hardly separates the groups"
     else:
         consequence = "message passing mixes the groups"
-    sentence = (
-        f"{mixing.homophily:.1%} of the edges join nodes of one group, where chance would give "
-        f"{mixing.expected:.1%}: {consequence}."
+    return mixing.assortativity, (
+        f"{mixing.homophily:.1%} of the edges join nodes of one group; {mixing.expected:.1%} are expected by chance: "
+        f"{consequence}."
     )
-    return _finding("sensitive_homophily", mixing.assortativity, sentence)
 
 
-def _base_rates(statistics: GraphStatistics) -> Finding | None:
+def _base_rates(statistics: GraphStatistics) -> _Checked:
     groups = [group for group in statistics.groups if group.labelled]
     if len(groups) < 2:
         return None
@@ -146,46 +145,40 @@ def _base_rates(statistics: GraphStatistics) -> Finding | None:
     # Two labels have the same gap, up to rounding: the last, the positive one, is named.
     label = max(reversed(statistics.label_counts), key=lambda label: round(gap(label), 9))
     lowest, *_, highest = sorted(groups, key=lambda group: group.label_rates[label])
-    sentence = (
+    return gap(label), (
         f"{highest.label_rates[label]:.1%} of group {highest.name!r} but {lowest.label_rates[label]:.1%} of "
-        f"{lowest.name!r} have label {label!r}: even predictions that are all correct have a demographic "
-        f"parity gap of {_points(gap(label))}."
+        f"{lowest.name!r} have label {label!r}: even perfect predictions have a demographic parity gap of "
+        f"{_points(gap(label))}."
     )
-    return _finding("base_rates", gap(label), sentence)
 
 
-def _degrees(statistics: GraphStatistics) -> Finding | None:
+def _degrees(statistics: GraphStatistics) -> _Checked:
     groups = sorted((group for group in statistics.groups if group.size), key=lambda group: group.degree_mean)
     if len(groups) < 2 or groups[-1].degree_mean == 0:
         return None
     least, most = groups[0], groups[-1]
     fewer = 1 - least.degree_mean / most.degree_mean
-    consequence = (
-        "nearly the same"
-        if _severity("degrees", fewer) == "low"
-        else f"{fewer:.0%} fewer, so message passing has less to go by for them"
-    )
-    sentence = (
+    low = _severity("degrees", fewer) == "low"
+    consequence = "nearly the same" if low else f"{fewer:.0%} fewer, so message passing has less information about them"
+    return fewer, (
         f"Nodes of group {least.name!r} have {least.degree_mean:.1f} neighbours on average, those of "
         f"{most.name!r} {most.degree_mean:.1f}: {consequence}."
     )
-    return _finding("degrees", fewer, sentence)
 
 
-def _group_sizes(statistics: GraphStatistics) -> Finding | None:
+def _group_sizes(statistics: GraphStatistics) -> _Checked:
     known = sum(group.size for group in statistics.groups)
     if known == 0:
         return None
     smallest = min(statistics.groups, key=lambda group: group.size)
     share = smallest.size / known
-    sentence = (
+    return share * len(statistics.groups), (
         f"The smallest of {len(statistics.groups)} groups, {smallest.name!r}, has {share:.1%} of the nodes "
-        f"({smallest.size:,}): that is its weight in a loss that counts all nodes alike."
+        f"({smallest.size:,}): that is its weight in a loss that counts all nodes equally."
     )
-    return _finding("group_sizes", share * len(statistics.groups), sentence)
 
 
-def _small_cells(statistics: GraphStatistics) -> Finding | None:
+def _small_cells(statistics: GraphStatistics) -> _Checked:
     cells = [
         (round(rate * group.labelled), group.name, label)
         for group in statistics.groups
@@ -197,53 +190,49 @@ def _small_cells(statistics: GraphStatistics) -> Finding | None:
     count, group, label = min(cells)
     # 1.96 standard errors of a rate of one half.
     error = min(0.98 / math.sqrt(count), 1) if count else 1
-    sentence = (
+    return count, (
         f"The rarest pair of group and label, {group!r} with {label!r}, has {count:,} of the labelled nodes: "
         f"a rate among them is only known to within {_points(error)}."
     )
-    return _finding("small_cells", count, sentence)
 
 
-def _labelling(statistics: GraphStatistics) -> Finding | None:
+def _labelling(statistics: GraphStatistics) -> _Checked:
     shares = sorted((group.labelled / group.size, group.name) for group in statistics.groups if group.size)
     if len(shares) < 2 or statistics.unlabelled == 0:
         return None
     (least, least_name), (most, most_name) = shares[0], shares[-1]
-    sentence = (
+    return most - least, (
         f"{least:.1%} of group {least_name!r} and {most:.1%} of {most_name!r} are labelled: "
-        f"the labelled nodes may not stand for the rest."
+        f"the labelled nodes may not represent the others."
     )
-    return _finding("labelling", most - least, sentence)
 
 
-def _unknown_groups(statistics: GraphStatistics) -> Finding | None:
+def _unknown_groups(statistics: GraphStatistics) -> _Checked:
     if statistics.unknown_group == 0:
         return None
     share = statistics.unknown_group / statistics.nodes
-    sentence = (
+    return share, (
         f"{statistics.unknown_group:,} of the nodes ({share:.1%}) are of unknown group: "
         f"how a model treats them cannot be compared between groups."
     )
-    return _finding("unknown_groups", share, sentence)
 
 
 def _points(share: float) -> str:
     return f"{100 * share:.1f} percentage points"
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-
-
-_CHECKS: tuple[Callable[[GraphStatistics], Finding | None], ...] = (
-    _sensitive_feature,
-    _group_predictable,
-    _leaking_features,
-    _sensitive_homophily,
-    _base_rates,
-    _degrees,
-    _group_sizes,
-    _small_cells,
-    _labelling,
-    _unknown_groups,
-)
+_CHECKS: dict[str, Callable[[GraphStatistics], _Checked]] = {
+    check.__name__.removeprefix("_"): check
+    for check in (
+        _sensitive_feature,
+        _group_predictable,
+        _leaking_features,
+        _sensitive_homophily,
+        _base_rates,
+        _degrees,
+        _group_sizes,
+        _small_cells,
+        _labelling,
+        _unknown_groups,
+    )
+}

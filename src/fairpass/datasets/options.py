@@ -179,7 +179,7 @@ class TableOptions(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_fractions(self.fractions)
-        if not self.sensitive_columns:
+        if not all(self.sensitive_columns or [None]):
             raise DataError("'sensitive' must name at least one column (got none)")
         role_of: dict[str, str] = {}
         for role, columns in self.roles.items():

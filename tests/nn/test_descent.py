@@ -5,8 +5,7 @@ import torch
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
-from fairpass.nn.descent import descend, descend_with_momentum
-from fairpass.nn.fairness import FairnessTerm
+from fairpass.nn.fairness import FairnessTerm, descend, descend_with_momentum
 
 
 def problem(

@@ -19,8 +19,17 @@ from fairpass.kernels.dispatch import Backend
 from fairpass.kernels.mmd import KernelName, SumOptions
 from fairpass.kernels.sums import EPS
 from fairpass.nn.convolution import Attention, Backbone
-from fairpass.nn.descent import Descent, descend, descend_with_momentum
-from fairpass.nn.fairness import FairnessTerm, RecordedTerm, ReplayedTerm, Term, draw, spread
+from fairpass.nn.fairness import (
+    Descent,
+    FairnessTerm,
+    RecordedTerm,
+    ReplayedTerm,
+    Term,
+    descend,
+    descend_with_momentum,
+    draw,
+    spread,
+)
 from fairpass.nn.members import as_kernel_argument
 from fairpass.nn.operators import OperatorKind, SparseOperator
 from fairpass.nn.reference import Reference

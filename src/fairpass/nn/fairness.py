@@ -143,8 +143,12 @@ class Descent(NamedTuple):
     is_exact: bool
 
 
-def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
-    """Take plain gradient steps from `Y` `(..., N, c)`, at least one; each node's have the `size` `(..., N, 1)`."""
+def descend(
+    Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int, *, momentum: bool = False
+) -> Descent:
+    """Take at least one gradient step from `Y` `(..., N, c)`; `size` `(..., N, 1)` is that of each node's steps."""
+    if momentum and steps > 1:
+        return _descend_with_momentum(Y, size, gamma, term, steps)
     moved, pull = Y, torch.zeros_like(Y)
     for _ in range(steps):
         before, start = moved, pull
@@ -156,8 +160,8 @@ def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: i
         return Descent(moved, value - change.sum((-2, -1)) / 2, is_exact=False)
 
 
-def descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
-    r"""Take longer gradient steps with momentum, which go several times as far; arguments as for `descend`.
+def _descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
+    r"""Take longer gradient steps with momentum, which go several times as far.
 
     Step `k = 0, 1, ...` starts ahead of where the last one ended, at :math:`F + \frac{k}{k+1}(F - F_{before})`, and is
     twice as long as the bound on the curvature allows: the true curvature is mostly below half of the bound. Such steps

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpass.methods.runs import Run
-from fairpass.methods.summary import Row, summarise
+from fairpass.methods.summary import METRICS, Row, summarise
 from fairpass.metrics import Evaluation, evaluate
-from fairpass.metrics.quick import NAMES as METRICS
 
 _SOME = evaluate([0, 1, 0, 1], [0.1, 0.9, 0.6, 0.8], sens=[0, 0, 1, 1])
 
@@ -20,13 +19,7 @@ _SOME = evaluate([0, 1, 0, 1], [0.1, 0.9, 0.6, 0.8], sens=[0, 0, 1, 1])
 def evaluation(auc: float, f1: float, acc: float, dp: float, eo: float, *, constant: bool = False) -> Evaluation:
     """Return an evaluation with these metrics, in percent."""
     return replace(
-        _SOME,
-        auc=auc / 100,
-        f1=f1 / 100,
-        acc=acc / 100,
-        delta_dp=dp / 100,
-        delta_eo=eo / 100,
-        near_constant=constant,
+        _SOME, auc=auc / 100, f1=f1 / 100, acc=acc / 100, delta_dp=dp / 100, delta_eo=eo / 100, near_constant=constant
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from scipy.stats import rankdata
 
 from fairpass.methods.runs import Run
-from fairpass.metrics.quick import NAMES as METRICS
+from fairpass.metrics.catalog import SELECTION
 
-_LOWER_IS_BETTER = ("DP", "EO")
+METRICS = tuple(metric.label for metric in SELECTION)
+_LOWER_IS_BETTER = tuple(metric.label for metric in SELECTION if not metric.higher_is_better)
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,36 @@
-"""How well a classifier does, and how differently it treats groups. Scores in, one frozen record out."""
+"""Utility of a classifier and differences between groups: scores in, one frozen record out."""
 
 from fairpass.metrics.bootstrap import Interval, bootstrap_intervals
+from fairpass.metrics.catalog import METRICS, Metric
 from fairpass.metrics.evaluation import Evaluation, evaluate
-from fairpass.metrics.group import (
-    Gap,
-    GroupRates,
-    Pair,
+from fairpass.metrics.functions import (
+    accuracy,
+    auc,
+    balanced_accuracy,
     delta_dp,
     delta_eo,
+    demographic_parity_difference,
+    equal_opportunity_difference,
     equalized_odds_difference,
+    f1,
     rates,
+    roc_auc,
 )
 from fairpass.metrics.group_thresholds import GroupRule, GroupThresholds
-from fairpass.metrics.quick import Quick, five, selection
+from fairpass.metrics.groups import GroupRates, Pair
+from fairpass.metrics.split_metrics import SplitMetrics, selection
 from fairpass.metrics.threshold import best_threshold
-from fairpass.metrics.utility import accuracy, auc, balanced_accuracy, f1
 
 __all__ = [
+    "METRICS",
     "Evaluation",
-    "Gap",
     "GroupRates",
     "GroupRule",
     "GroupThresholds",
     "Interval",
+    "Metric",
     "Pair",
-    "Quick",
+    "SplitMetrics",
     "accuracy",
     "auc",
     "balanced_accuracy",
@@ -32,10 +38,12 @@ __all__ = [
     "bootstrap_intervals",
     "delta_dp",
     "delta_eo",
+    "demographic_parity_difference",
+    "equal_opportunity_difference",
     "equalized_odds_difference",
     "evaluate",
     "f1",
-    "five",
     "rates",
+    "roc_auc",
     "selection",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairpass.metrics.quick import NAMES, Quick, selection
+from fairpass.metrics.split_metrics import SplitMetrics, selection
 from fairpass.metrics.threshold import ThresholdSearch
 from fairpass.theory import RepresentationBound
 from fairpass.training.program import scores
@@ -31,7 +31,7 @@ class Watch:
         self.task, self.training = task, training
         self.nodes = task.nodes("val")
         y, sens = task.y[self.nodes], task.sens[self.nodes]
-        self.quick = Quick(y, sens, num_classes=task.num_classes)
+        self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
             self.search = ThresholdSearch(y, sens, training.threshold)
@@ -48,12 +48,12 @@ class Watch:
             on_validation[broken] = nan
         thresholds = self._thresholds(on_validation, broken)
         if thresholds is not None:
-            self.quick.threshold = thresholds[:, None]
-        numbers = self.quick(on_validation)
+            self.metrics.threshold = thresholds[:, None]
+        numbers = self.metrics(on_validation)
         found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
         return [
             {
-                "metrics": dict(zip(NAMES, metrics, strict=True)),
+                "metrics": dict(zip(SplitMetrics.names, metrics, strict=True)),
                 "selection": chosen,
                 "threshold": threshold,
                 "discrepancy": discrepancy,

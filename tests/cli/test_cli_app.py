@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+import fairpass
 from fairpass import __version__, datasets
 from fairpass.cli import output
 from fairpass.cli.option_groups import with_option_groups
@@ -227,3 +228,16 @@ def test_option_groups() -> None:
     assert drawn == [("box", Size(7, 2), Ink("black"), True)]
     assert "Draw a box." in CliRunner().invoke(app, ["--help"]).output
     assert CliRunner().invoke(app, ["box"]).exit_code == 2
+
+
+def test_import_is_cheap() -> None:
+    loaded = modules_after("import fairpass; dir(fairpass)")
+    assert "fairpass" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_public_names() -> None:
+    assert {*dir(fairpass), "__version__"} == {*fairpass.__all__}
+    assert all(hasattr(fairpass, name) for name in fairpass.__all__)
+    with pytest.raises(AttributeError, match="magic"):
+        fairpass.magic  # noqa: B018

@@ -117,10 +117,7 @@ def flip_a_bit_of_the_checksum(content: bytes) -> bytes:
     ids=["bit", "checksum", "truncated", "header only", "empty", "longer", "foreign"],
 )
 def test_a_bad_file_is_rebuilt(
-    tmp_path: Path,
-    builds: list[float],
-    caplog: pytest.LogCaptureFixture,
-    damage: Callable[[bytes], bytes],
+    tmp_path: Path, builds: list[float], caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
 ) -> None:
     cached_graph(FEATURES, 0.7, cache_dir=tmp_path)
     path = only_file(tmp_path)

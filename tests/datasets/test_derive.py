@@ -105,12 +105,7 @@ def credit_row(**values: float) -> bytes:
     """A raw row of a client who owes nothing, with the given values in place of the zeros."""
     header = RAW["UCI_Credit_Card.csv.gz"]
     names = gzip.decompress(header.read_bytes()).split(b"\n", 1)[0].decode().split(",")
-    row = dict.fromkeys(names, 0.0) | {
-        "LIMIT_BAL": 32750.0,
-        "AGE": 40.0,
-        "EDUCATION_4": 1.0,
-        "MARRIAGE_3": 1.0,
-    }
+    row = dict.fromkeys(names, 0.0) | {"LIMIT_BAL": 32750.0, "AGE": 40.0, "EDUCATION_4": 1.0, "MARRIAGE_3": 1.0}
     assert values.keys() <= row.keys()
     return pd.DataFrame([row | values]).astype(int).to_csv(index=False).encode()
 

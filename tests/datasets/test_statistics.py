@@ -228,10 +228,7 @@ def test_missing_attribute(name: str) -> None:
         ({"y": torch.zeros(6, dtype=torch.long)}, "'y' must hold one integer per node, 7 in all"),
         ({"sens": torch.zeros(7)}, "'sens' must hold one integer per node, 7 in all .got float32"),
         ({"edge_index": torch.zeros((3, 2), dtype=torch.long)}, r"'edge_index' must have shape \[2, edges\]"),
-        (
-            {"edge_index": torch.tensor([[0], [7]])},
-            r"'edge_index' must hold node numbers from 0 to 6 .got 0 to 7",
-        ),
+        ({"edge_index": torch.tensor([[0], [7]])}, r"'edge_index' must hold node numbers from 0 to 6 .got 0 to 7"),
         ({"feature_names": ["a"] * 4}, "'feature_names' must name 3 features .got 4"),
         ({"sens_column": 3}, "'sens_column' must be None or one of the 3 columns of 'x' .got 3"),
     ],

@@ -201,10 +201,7 @@ def test_distance_of_means_is_the_signal() -> None:
         ({"base_rate": -0.5}, "'base_rate' must be between 0 and 1"),
         ({"base_rate": 1}, "'label_bias' must leave every group's rate of label 1 between 0 and 1"),
         ({"label_bias": 1.5}, "'label_bias' must be between -1 and 1"),
-        (
-            {"label_bias": 0.9},
-            "'label_bias' must leave every .* .got 0.9, which makes them 0.77, -0.13",
-        ),
+        ({"label_bias": 0.9}, "'label_bias' must leave every .* .got 0.9, which makes them 0.77, -0.13"),
         ({"feature_signal": -1}, "'feature_signal' must be finite and at least 0"),
         ({"feature_leakage": -1}, "'feature_leakage' must be finite and at least 0"),
         ({"num_features": 1}, "'num_features' must be finite and at least 2"),

@@ -112,11 +112,7 @@ def test_only_numbers_are_scaled(scale: FeatureScale) -> None:
 
 
 def test_features_and_drop() -> None:
-    assert build(features=["job", "age"], drop=["age"]).feature_names == [
-        "job=clerk",
-        "job=nurse",
-        "job=smith",
-    ]
+    assert build(features=["job", "age"], drop=["age"]).feature_names == ["job=clerk", "job=nurse", "job=smith"]
     assert build(features=["children", "age"]).feature_names == ["children", "age"]
     assert build(drop=["job", "member"]).feature_names == ["age", "children"]
 

@@ -21,12 +21,7 @@ from fairpass.datasets.values import MISSING
 
 
 def benchmark_graph(
-    spec: GraphSpec,
-    contents: Mapping[str, bytes],
-    *,
-    scale: FeatureScale,
-    keep_sensitive: bool,
-    split_seed: int,
+    spec: GraphSpec, contents: Mapping[str, bytes], *, scale: FeatureScale, keep_sensitive: bool, split_seed: int
 ) -> Data:
     """Return the graph that `spec` describes; `contents` holds the content of each of its files, by path.
 

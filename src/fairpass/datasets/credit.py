@@ -12,10 +12,7 @@ from fairpass.datasets.spec import CodedColumn, ExpectedStatistics, GraphSpec, S
 CREDIT = GraphSpec(
     name="credit",
     title="Credit Default",
-    table=SourceFile(
-        "credit.csv",
-        sha256="5d7a93f25a09dd1648c78b5e0c6a883ca832ee88259d89dfe1062e8c848bfe5d",
-    ),
+    table=SourceFile("credit.csv", sha256="5d7a93f25a09dd1648c78b5e0c6a883ca832ee88259d89dfe1062e8c848bfe5d"),
     label=CodedColumn("NoDefaultNextMonth", values=(0, 1), names=("default", "no default")),
     sensitive=CodedColumn("Age", values=(0, 1), names=("25 or older", "under 25")),
     dropped=("Single",),

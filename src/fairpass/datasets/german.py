@@ -13,10 +13,7 @@ from fairpass.datasets.spec import CodedColumn, ExpectedStatistics, GraphSpec, S
 GERMAN = GraphSpec(
     name="german",
     title="German Credit",
-    table=SourceFile(
-        "german.csv",
-        sha256="49cc549b1ca3f1650e3bdcd8cfce62313c763abfbcbf785d32b07fb76ae078ca",
-    ),
+    table=SourceFile("german.csv", sha256="49cc549b1ca3f1650e3bdcd8cfce62313c763abfbcbf785d32b07fb76ae078ca"),
     label=CodedColumn("GoodCustomer", values=(-1, 1), names=("bad customer", "good customer")),
     sensitive=CodedColumn("Gender", values=("Male", "Female"), names=("male", "female")),
     dropped=("OtherLoansAtStore", "PurposeOfLoan"),

@@ -11,9 +11,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.datasets.joining import join, no_edges
+from fairpass.datasets.options import MissingSensitive, UnknownCategory
 from fairpass.datasets.reading import TableSource, read_table
 from fairpass.datasets.similarity import build_graph
-from fairpass.datasets.tables import MissingSensitive, UnknownCategory, edges_made, ends_of, from_tables
+from fairpass.datasets.tables import edges_made, ends_of, from_tables
 from fairpass.datasets.values import as_text, first_missing, listed, text_of
 from fairpass.errors import DataError
 

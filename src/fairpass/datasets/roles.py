@@ -15,10 +15,7 @@ def columns_of(roles: Mapping[str, str | Sequence[str] | None]) -> dict[str, lis
 
 
 def check_roles(
-    roles: Mapping[str, Sequence[str]],
-    features: Sequence[str] | None,
-    drop: Sequence[str],
-    keep_sensitive: bool,
+    roles: Mapping[str, Sequence[str]], features: Sequence[str] | None, drop: Sequence[str], keep_sensitive: bool
 ) -> None:
     """Refuse a column with two roles, before any table is read."""
     role_of: dict[str, str] = {}

@@ -93,11 +93,7 @@ def _ids_by_label(y: Tensor, quotas: Sequence[int], seed: int) -> tuple[list[int
 
 
 def stratified_split(
-    y: Tensor,
-    sens: Tensor,
-    *,
-    fractions: tuple[float, float, float] = (0.5, 0.25, 0.25),
-    seed: int = 0,
+    y: Tensor, sens: Tensor, *, fractions: tuple[float, float, float] = (0.5, 0.25, 0.25), seed: int = 0
 ) -> Split:
     """Split the labelled nodes (`y >= 0`) at random so that every pair of label and group has its share in each part.
 

@@ -123,10 +123,7 @@ class GraphStatistics:
 
     def __repr__(self) -> str:
         lines = [
-            (
-                "nodes",
-                f"{self.nodes:,}, {self.unlabelled:,} unlabelled, {self.unknown_group:,} of unknown group",
-            ),
+            ("nodes", f"{self.nodes:,}, {self.unlabelled:,} unlabelled, {self.unknown_group:,} of unknown group"),
             ("edges", f"{self.edges:,} undirected, {self.isolated:,} isolated nodes"),
             ("components", f"{self.components:,}, the largest with {self.largest_component:,} nodes"),
             ("features", f"{self.features:,}"),

@@ -1,9 +1,10 @@
 """A graph from a user's own tables of nodes and edges."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from inspect import Signature, signature
 from itertools import chain
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,118 +12,52 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from fairpass.datasets.bins import Bins
-from fairpass.datasets.columns import Missing
 from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
-from fairpass.datasets.encoding import Encoding, OnConstant, fit_encoding, fit_labels
+from fairpass.datasets.encoding import Encoding, fit_encoding, fit_labels
+from fairpass.datasets.options import TableOptions
 from fairpass.datasets.reading import Table, TableSource, read_table
-from fairpass.datasets.roles import check_no_id_column, check_roles, columns_of, feature_columns
-from fairpass.datasets.scaling import FeatureScale
-from fairpass.datasets.sensitive import TIMES, Grouping, SmallGroups
+from fairpass.datasets.roles import check_no_id_column, feature_columns
+from fairpass.datasets.sensitive import TIMES, Grouping
 from fairpass.datasets.similarity import build_graph
 from fairpass.datasets.split_column import check_split, split_by_column
 from fairpass.datasets.splits import Split, stratified_split
 from fairpass.datasets.values import MISSING, as_text, first_missing, text_of, whole_numbers
 from fairpass.errors import DataError
 
-MissingSensitive = Literal["error", "unknown"]
-UnknownCategory = Literal["error", "zeros"]
-
 logger = logging.getLogger(__name__)
 
 
-def from_tables(
-    nodes: TableSource,
-    edges: TableSource | None = None,
-    *,
-    label: str,
-    sensitive: str | Sequence[str],
-    id: str | None = None,
-    source: str | None = None,
-    target: str | None = None,
-    features: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    keep_sensitive: bool = False,
-    sens_bins: Bins | Mapping[str, Bins] | None = None,
-    min_group_size: int = 1,
-    small_groups: SmallGroups = "error",
-    positive: Any = None,
-    split: str | None = None,
-    seed: int = 0,
-    fractions: tuple[float, float, float] = (0.5, 0.25, 0.25),
-    scale: FeatureScale = "standard",
-    missing: Missing = "error",
-    missing_sensitive: MissingSensitive = "error",
-    on_constant: OnConstant = "drop",
-    max_levels: int = 50,
-    encoding: Mapping[str, Any] | None = None,
-    unknown_category: UnknownCategory = "error",
-    text_encoding: str = "utf-8",
-    similarity: float | None = None,
-) -> Data:
+def from_tables(nodes: TableSource, edges: TableSource | None = None, **options: Any) -> Data:
     """Return the graph in a table of nodes and a table of edges.
 
     Numbers are scaled, true and false become 1 and 0, text and categories become one column of 0 and 1 per
     value, named "column=value". Labels and groups may be of any type and number: their sorted values get the
-    indices 0, 1, ... in `y` and `sens`, and are remembered in `label_names` and `group_names`. A node without
+    indices 0, 1, ... in `y` and `sens`, and are stored in `label_names` and `group_names`. A node without
     a label stays in the graph with y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one;
     duplicates and self-loops are removed and counted in `provenance`. The tables are not changed.
 
     Args:
         nodes: One row per node: a path (.csv, .tsv, .parquet, .pq) or a DataFrame, whose index is ignored.
             In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are missing values.
-        edges: One row per edge, likewise; it may have no rows. None if there are no edges: then `similarity`
-            says which nodes are alike enough to be joined. With `encoding`, both may be left out: nobody is joined.
-        label: The column with the label.
-        sensitive: The column with the sensitive attribute, whose values are the groups; or several, whose
-            combinations are ("female × black").
-        id: The column of `nodes` with the ids that edges refer to, of any type; None if edges refer to row
-            numbers, from 0. (Then a column called "id" or "node_id" must be in `features` or `drop`, so that
-            nobody forgets it.) CSV and TSV files hold ids as text: "7" and "07" differ. The graph has the ids
-            as `node_ids`.
-        source: The column of `edges` with one end; by default the first.
-        target: The column of `edges` with the other end; by default the second.
-        features: The columns that become features; by default all without another role.
-        drop: Columns that do not become features.
-        keep_sensitive: Whether the sensitive attribute is a feature too: one column, the index of the group,
-            at `sens_column` (PyG stores no None: otherwise, `data.get("sens_column")` is None).
-        sens_bins: How to cut a sensitive column of numbers into groups: a number of bins, cut at quantiles of
-            the nodes, or the numbers to cut at (25 makes "age < 25" and "age ≥ 25"); of several columns,
-            by column: `{"age": [25, 60]}`.
-        min_group_size: The smallest number of labelled nodes of a group.
-        small_groups: Whether a smaller group is an error, or becomes part of a group "other".
-        positive: The label with index 1 if there are two; by default the larger.
-        split: A column with "train", "val" (or "valid", "validation") and "test"; a node with anything else
-            is in no mask. By default the labelled nodes are split by `stratified_split`.
-        seed: The seed of that split.
-        fractions: Its shares of training, validation and test nodes.
-        scale: "standard" scales numbers to mean 0 and variance 1, "minmax" to [-1, 1], over all nodes.
-        missing: What happens to missing feature values: "drop" leaves the column out, "mean" fills in the
-            mean of the encoded column (of a category, the frequencies of its values), "indicator" does that
-            and adds a column "x is missing".
-        missing_sensitive: What happens to a missing sensitive value: "unknown" makes it sens = -1.
-        on_constant: Whether a column with one value only is left out, with a warning in the log, or refused.
-        max_levels: The largest number of values of a label, a sensitive attribute or a category.
-        encoding: `data.provenance["encoding"]` of an earlier graph: encode this table exactly as that one.
-            Then everything above from `features` to `positive`, and from `scale` to `missing`, comes from
-            there. The table may lack the label and, if `missing_sensitive` is "unknown", the sensitive
-            attribute. Without `split`, all labelled nodes are for testing.
-        unknown_category: Whether a category that `encoding` does not know is refused, or all zeros.
-        text_encoding: The encoding of CSV and TSV files.
-        similarity: Without `edges`, join nodes whose features are nearly as alike as nearest neighbours: the
-            threshold of `similarity.build_graph`, 0 < t <= 1; a smaller one gives more edges.
+        edges: One row per edge: a path or a DataFrame, which may have no rows. None if there are no edges: then
+            `similarity` makes them. With `encoding`, both may be left out: the graph has no edges.
+        options: The fields of `TableOptions`; `label` and `sensitive` are required.
     """
-    _check_choices(
-        scale=(scale, FeatureScale),
-        missing=(missing, Missing),
-        missing_sensitive=(missing_sensitive, MissingSensitive),
-        small_groups=(small_groups, SmallGroups),
-        on_constant=(on_constant, OnConstant),
-        unknown_category=(unknown_category, UnknownCategory),
+    chosen_options = TableOptions.parse(options)
+    label, id, split = (
+        chosen_options.label,
+        chosen_options.id,
+        chosen_options.split,
     )
+    o = chosen_options
+    features, drop, keep_sensitive, encoding = o.features, o.drop, o.keep_sensitive, o.encoding
+    similarity, text_encoding, missing_sensitive = o.similarity, o.text_encoding, o.missing_sensitive
+    sens_bins, min_group_size, small_groups, positive = o.sens_bins, o.min_group_size, o.small_groups, o.positive
+    source, target, seed, scale, missing = o.source, o.target, o.seed, o.scale, o.missing
+    on_constant, max_levels, unknown_category = o.on_constant, o.max_levels, o.unknown_category
+    fractions = (o.fractions[0], o.fractions[1], o.fractions[2])
     _check_edges_or_similarity(edges, similarity, encoding)
-    roles = columns_of({"label": label, "sensitive": sensitive, "id": id, "split": split})
-    check_roles(roles, features, drop, keep_sensitive)
+    roles = o.roles
     known = None if encoding is None else Encoding.from_dict(encoding)
     if known and (known.label, known.grouping.column_names) != (label, roles["sensitive"]):
         raise DataError(
@@ -211,34 +146,19 @@ def from_tables(
             "self_loops_removed": graph.self_loops_removed,
             "duplicate_edges_merged": graph.duplicate_edges_merged,
             "columns_left_out": [column for column in chosen if column not in used],
-            "options": {
-                "label": label,
-                "sensitive": sensitive if isinstance(sensitive, str) else list(sensitive),
-                "id": id,
-                "split": split,
-                "source": source,
-                "target": target,
-                "features": None if features is None else list(features),
-                "drop": list(drop),
-                "keep_sensitive": keep_sensitive,
-                "sens_bins": sens_bins,
-                "min_group_size": min_group_size,
-                "small_groups": small_groups,
-                "positive": None if positive is None else text_of(positive),
-                "seed": seed,
-                "fractions": list(fractions),
-                "scale": scale,
-                "missing": missing,
-                "missing_sensitive": missing_sensitive,
-                "on_constant": on_constant,
-                "max_levels": max_levels,
-                "unknown_category": unknown_category,
-                "text_encoding": text_encoding,
-                "similarity": similarity,
-            },
+            "options": o.model_dump() | {"positive": None if positive is None else text_of(positive)},
             "encoding": meaning.to_dict(),
         },
     )
+
+
+def _with_options(function: Any) -> None:
+    """Let `help` and `inspect` show the options as keyword arguments."""
+    own = [each for each in signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+    function.__signature__ = Signature([*own, *TableOptions.parameters()], return_annotation=Data)
+
+
+_with_options(from_tables)
 
 
 def edges_made(similarity: float | None) -> dict[str, str | None]:
@@ -263,12 +183,6 @@ def _check_no_gaps(nodes: Table, sensitive: Sequence[str]) -> None:
                 f"column {column!r} must have a value for each node ({first_missing(nodes[column])}): "
                 f"fix the table, or choose missing_sensitive='unknown'"
             )
-
-
-def _check_choices(**arguments: tuple[str, Any]) -> None:
-    for name, (choice, choices) in arguments.items():
-        if choice not in get_args(choices):
-            raise DataError(f"'{name}' must be one of {', '.join(map(repr, get_args(choices)))} (got {choice!r})")
 
 
 def ends_of(edges: Table, source: str | None, target: str | None) -> "list[pd.Series[Any]]":

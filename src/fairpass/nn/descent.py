@@ -16,7 +16,7 @@ _LONGER = 2.0
 
 
 class Descent(NamedTuple):
-    """Where steps led: the point, a bound on the fairness term there, and whether the bound is the very value."""
+    """Where the steps ended: the point, a bound on the fairness term there, and whether the bound is its value."""
 
     moved: Tensor
     at_most: Tensor
@@ -65,6 +65,5 @@ def descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term: 
         return Descent(moved, value, is_exact=True)
     plain = torch.addcmul(Y, size, slope, value=-1)
     bound = reached - ((plain.detach() - Y.detach()).square() / gamma).sum((-2, -1)) / 2
-    return Descent(
-        torch.where(lowered[..., None, None], moved, plain), torch.where(lowered, value, bound), is_exact=False
-    )
+    moved = torch.where(lowered[..., None, None], moved, plain)
+    return Descent(moved, torch.where(lowered, value, bound), is_exact=False)

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from fairpass.methods.summary import METRICS, Row
-from fairpass.methods.tradeoff import tradeoff
+from fairpass.runs import Row, tradeoff
+from fairpass.runs.summary import METRICS
 
 
 def row(method: str, *percent: float, std: float = 0.5) -> Row:

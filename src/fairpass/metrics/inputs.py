@@ -148,15 +148,17 @@ class Sample:
         }
 
 
-def report_undefined(what: str, reasons: Sequence[str], undefined: Undefined, stacklevel: int = 3) -> None:
-    """Raise or warn, as the user chose, if there are reasons why something is undefined."""
-    if undefined not in {"error", "nan"}:
+def report_undefined(
+    what: str, reasons: Sequence[str], undefined: Undefined | None = None, stacklevel: int = 3
+) -> None:
+    """Raise, or warn if the user chose "nan", if there are reasons why something is undefined."""
+    if undefined not in {None, "error", "nan"}:
         raise DataError(f"'undefined' must be 'error' or 'nan' (got {undefined!r})")
     if not reasons:
         return
     message = f"{what} is undefined: {'; '.join(dict.fromkeys(reasons))}"
-    if undefined == "error":
-        raise DataError(f"{message} (pass undefined='nan' to go on without it)")
+    if undefined != "nan":
+        raise DataError(f"{message} (pass undefined='nan' to go on without it)" if undefined else message)
     from sklearn.exceptions import UndefinedMetricWarning  # the class users filter; here, as the import is slow
 
     warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel)

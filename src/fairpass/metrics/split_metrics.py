@@ -40,7 +40,7 @@ class SplitMetrics:
         groups = [str(group) for group in range(max(int(sens.max()) + 1, 0))]
         self._nodes = Nodes(y, sens, [str(c) for c in range(num_classes)], groups, torch.float32)
         for metric in SELECTION:
-            report_undefined(metric.title, metric.missing(self._nodes), "error")
+            report_undefined(metric.title, metric.missing(self._nodes))
         self.threshold = threshold
         self._shape = (y.numel(),) if num_classes == 2 else (y.numel(), num_classes)
 

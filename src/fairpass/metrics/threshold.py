@@ -48,7 +48,7 @@ def best_threshold(
         raise DataError(f"'scores' must be binary, {classes} classes have no threshold")
     measured = catalog.SELECTION if objective == "selection" else ()
     reasons = [reason for metric in measured for reason in metric.missing(sample.nodes)]
-    report_undefined(objective, [*sample.nodes.missing_labels(), *reasons], "error")
+    report_undefined(objective, [*sample.nodes.missing_labels(), *reasons])
     return float(ThresholdSearch(sample.y, sample.sens, objective)(sample.scores))
 
 

@@ -55,9 +55,7 @@ class EpochMonitor:
             "metrics": [dict(zip(SplitMetrics.names, row, strict=True)) for row in numbers.tolist()],
             "selection": selection(numbers).tolist(),
             "threshold": [None] * len(logits) if thresholds is None else thresholds.tolist(),
-            "discrepancy": self._discrepancy(logits, broken)
-            if self.training.track_discrepancy
-            else [{} for _ in logits],
+            "discrepancy": found,
         }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -86,6 +86,11 @@ class Metric:
         """Name in running text and on axes: differences between groups have a Δ."""
         return self.label if self.higher_is_better else f"Δ{self.label}"
 
+    @property
+    def direction(self) -> str:
+        """Which way is better, in words."""
+        return "higher is better" if self.higher_is_better else "lower is fairer"
+
 
 _ODDS: tuple[Rate, ...] = ("true_positive_rate", "false_positive_rate")
 METRICS = (

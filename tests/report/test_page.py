@@ -7,14 +7,19 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from jinja2 import ChoiceLoader, DictLoader
 from torch_geometric.data import Data
 
 from fairpass.datasets.graph_gain import GraphGain, graph_gain
 from fairpass.errors import DataError
+from fairpass.methods import NodeClassifier
+from fairpass.metrics import Metric, catalog
 from fairpass.metrics.catalog import BY_LABEL
-from fairpass.report import Evidence, write_report
+from fairpass.report import Evidence, collect, sections, write_report
 from fairpass.report.overview import Part
 from fairpass.report.page import render
+from fairpass.report.sections import Section
+from fairpass.report.templating import environment
 
 REQUESTS = re.compile(
     r"""(?:src|href|action|poster|data)\s*=\s*["']?\s*(?:https?:)?//"""
@@ -166,3 +171,35 @@ def test_cost_of_the_choice(evidence: Evidence, utility: float, unfairness: floa
     assert "2 configurations, on validation" in text
     assert Part(evidence).cost_of_choice() == ""
     assert "No tuning results came with this evidence" in render([evidence])
+
+
+def test_a_section_is_a_template_and_an_entry(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(part: Part) -> dict[str, object]:
+        return {"count": len(part.rows)}
+
+    loader = environment().loader
+    assert loader is not None
+    template = "<p>{{ plural(own.count, 'method') }} on {{ e.title }}</p>"
+    monkeypatch.setattr(environment(), "loader", ChoiceLoader([DictLoader({"counted.html": template}), loader]))
+    monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, Section("counted", "How many", build)])
+    text = render([evidence])
+    assert '<h2 id="r1-counted">How many</h2>\n<p>3 methods on German credit</p>' in text
+    outline = Outline(text)
+    assert "r1-counted" in outline.targets
+    assert outline.tags.count("section") == 13
+
+
+def test_a_metric_of_the_catalogue_has_a_column(
+    evidence: Evidence, german: Data, models: dict[str, list[NodeClassifier]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share = Metric(
+        "selected", "SEL", "share selected", lambda counts: counts.selected.sum((-1, -2, -3)) / counts.total.sum()
+    )
+    monkeypatch.setattr(catalog, "METRICS", (*catalog.METRICS, share))
+    text = render([collect(german, {"gcn": models["gcn"]}, title="x")])
+    assert 'title="share selected: higher is better">SEL</button>' in text
+    found = models["gcn"][0].evaluate(german).positive_rate
+    assert found is not None
+    assert f'<td class="n" data-value="{100 * found}">{100 * found:.1f}<small>' in text
+    # Evidence from before it was added has no value.
+    assert re.search(r'<td class="n" data-value="">–</td>\n<td class="n" data-value="[^"]+">\d', render([evidence]))

@@ -83,14 +83,13 @@ class Evaluation:
         )
 
     def __repr__(self) -> str:
-        numbers = ", ".join(f"{name}={value:.2f}" for name, value in self.percent().items())
+        numbers = ", ".join(f"{metric.label}={100 * self.metrics[metric.key]:.2f}" for metric in catalog.METRICS)
         return f"Evaluation({numbers}, n={self.n}{', near constant' if self.near_constant else ''})"
 
     def __str__(self) -> str:
         """Return a few lines for a reader, in percent."""
-        others = [metric for metric in catalog.METRICS if not metric.in_selection and not metric.compares]
-        more = "".join(f", {metric.title} {100 * self.metrics[metric.key]:.2f}" for metric in others)
-        lines = ["  ".join(f"{name} {value:.2f}" for name, value in self.percent().items()) + f"  (n={self.n}{more})"]
+        numbers = "  ".join(f"{metric.symbol} {100 * self.metrics[metric.key]:.2f}" for metric in catalog.METRICS)
+        lines = [f"{numbers}  (n={self.n})"]
         if self.near_constant:
             lines.append("near constant: almost every node is predicted to be of one class")
         for name, pair in self.worst_pair.items():

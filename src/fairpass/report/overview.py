@@ -7,8 +7,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from fairpass.methods import Logistic
-from fairpass.metrics import Evaluation, Metric
-from fairpass.metrics.catalog import METRICS, SELECTION
+from fairpass.metrics import Evaluation, Metric, catalog
+from fairpass.metrics.catalog import SELECTION
 from fairpass.report.evidence import Evidence
 from fairpass.report.sentences import mean_interval, percent, plural
 from fairpass.runs import Row, RunRecord, summarise, tradeoff
@@ -136,7 +136,7 @@ class Part:
             "chosen": self.evidence.chosen,
             "labels": self.evidence.data["labels"],
             "groups": self.evidence.data["groups"],
-            "symbols": {metric.key: metric.symbol for metric in METRICS},
+            "symbols": {metric.key: metric.symbol for metric in catalog.METRICS},
             "thresholds": {row.name: row.record["thresholds"] for row in self.rows if row.record["thresholds"]},
             "neighbourhoods": self.evidence.neighbourhoods,
         }

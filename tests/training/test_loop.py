@@ -183,7 +183,7 @@ def test_the_test_mask_and_its_labels_change_nothing(data: Data) -> None:
 
 def test_validation_without_positives_of_a_group_is_refused(data: Data, scripted: Script) -> None:
     data.y[data.val_mask & (data.sens == 0)] = 0
-    with pytest.raises(DataError, match="every group in 'sens' must have a node of label 1"):
+    with pytest.raises(DataError, match="group '0' has no node of label '1'"):
         train(scripted(0), Task(data), Training(epochs=1))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairpass.metrics.quick import NAMES, Quick, selection
+from fairpass.metrics.split_metrics import SplitMetrics, selection
 from fairpass.metrics.threshold import ThresholdSearch
 from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
@@ -27,7 +27,7 @@ class EpochMonitor:
         self.task, self.training = task, training
         self.nodes = task.nodes("val")
         y, sens = task.y[self.nodes], task.sens[self.nodes]
-        self.quick = Quick(y, sens, num_classes=task.num_classes)
+        self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
             self.search = ThresholdSearch(y, sens, training.threshold)
@@ -44,11 +44,11 @@ class EpochMonitor:
             on_validation[broken] = nan
         thresholds = self._thresholds(on_validation, broken)
         if thresholds is not None:
-            self.quick.threshold = thresholds[:, None]
-        numbers = self.quick(on_validation)
+            self.metrics.threshold = thresholds[:, None]
+        numbers = self.metrics(on_validation)
         found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
         columns: dict[str, list[Any]] = {
-            "metrics": [dict(zip(NAMES, row, strict=True)) for row in numbers.tolist()],
+            "metrics": [dict(zip(SplitMetrics.names, row, strict=True)) for row in numbers.tolist()],
             "selection": selection(numbers).tolist(),
             "threshold": [None] * len(logits) if thresholds is None else thresholds.tolist(),
             "discrepancy": found,

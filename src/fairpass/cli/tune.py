@@ -53,8 +53,7 @@ def tune(
     training: TrainingOptions,
     method: Annotated[str, typer.Option(metavar="NAME", help="What to tune; `fairpass methods` lists them.")] = "gmmd",
     budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help=f"How long, such as 90s, 10m or 2h (default: {_DEFAULT_BUDGET})."),
+        str | None, typer.Option(metavar="TIME", help=f"How long, such as 90s, 10m or 2h (default: {_DEFAULT_BUDGET}).")
     ] = None,
     trials: Annotated[
         int | None,
@@ -101,7 +100,7 @@ def tune(
     """
     with working("Starting"):
         from fairpass import methods
-        from fairpass.tuning.picture import draw_front
+        from fairpass.tuning import draw_front
 
     limit = _limit(budget, trials)
     found = methods.method(method)

@@ -65,22 +65,10 @@ class Tuned:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values; `from_dict` is the inverse."""
-        return {
-            "kind": _KIND,
-            "version": self.version,
-            "method": self.method,
-            "best": self.best.to_dict(),
-            "front": [point.to_dict() for point in self.front],
-            "hypervolume": hypervolume(self.points),
-            "points": [point.to_dict() for point in self.points],
-            "varied": list(self.varied),
-            "study": self.study,
-            "settings": self.settings,
-            "graph": self.graph,
-            "provenance": self.provenance,
-            "pruned": self.pruned,
-            "failed": self.failed,
-        }
+        derived = {"kind": _KIND, "best": self.best.to_dict(), "hypervolume": hypervolume(self.points)}
+        lists = {name: [point.to_dict() for point in getattr(self, name)] for name in ("front", "points")}
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**derived, **kept, **lists, "varied": list(self.varied)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Tuned":

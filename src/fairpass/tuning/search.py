@@ -15,7 +15,6 @@ from fairpass.training import fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.configurations import Configurations
-from fairpass.tuning.ledger import Ledger
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions
@@ -81,16 +80,16 @@ def tune(
     epochs = configurations.classifier(configurations.first()).training.epochs
     pruner = MedianPruner(_SPARED, epochs // 4) if len(goals) == 1 else NopPruner()
     with open_study(name, storage, directions=list(goals), sampler=sampler, pruner=pruner) as (study, owner):
-        ledger = Ledger(study, owner, configurations, strategy, sampler, grid)
-        Worker(data, ledger, limit, used, callback).run()
+        worker = Worker(data, study, owner, configurations, sampler, grid, limit, used, callback)
+        worker.run()
         return Tuned(
             method=method,
-            points=tuple(ledger.points()),
+            points=tuple(worker.points()),
             varied=tuple(configurations.varied),
             study=name,
             settings={**settings, "strategy": strategy},
             graph=graph,
             provenance=data.get("provenance"),
             pruned=len(study.get_trials(deepcopy=False, states=(TrialState.PRUNED,))),
-            failed=len(ledger.errors()),
+            failed=len(worker.errors()),
         )

@@ -61,14 +61,14 @@ class SeededSampler(BaseSampler):
     """
 
     def __init__(self, strategy: Strategy, seed: int) -> None:
-        self._strategy, self._seed = strategy, seed
+        self.strategy, self.seed = strategy, seed
         self.fixed: Mapping[str, Any] = {}
         self._sampler = _sampler(strategy, seed)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Seed the sampler for this trial."""
-        seed = int(np.random.SeedSequence((self._seed, trial.number)).generate_state(1)[0])
-        self._sampler = _sampler(self._strategy, seed)
+        seed = int(np.random.SeedSequence((self.seed, trial.number)).generate_state(1)[0])
+        self._sampler = _sampler(self.strategy, seed)
         self._sampler.before_trial(study, trial)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:

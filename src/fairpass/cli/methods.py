@@ -1,6 +1,5 @@
 """`fairpass methods`: what can be trained."""
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -11,10 +10,7 @@ if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
 
 EXAMPLES = examples(
-    {
-        "What is there?": "fairpass methods",
-        "With all parameters and their defaults": "fairpass methods --json",
-    }
+    {"What is there?": "fairpass methods", "With all parameters and their defaults": "fairpass methods --json"}
 )
 
 
@@ -31,7 +27,7 @@ def methods(as_json: JsonFlag = False) -> None:
 
 
 def _about(name: str, found: "type[NodeClassifier]") -> dict[str, Any]:
-    parameters = inspect.signature(found).parameters
+    parameters = found.declared
     return {
         "name": name,
         "summary": found.summary,

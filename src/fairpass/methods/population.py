@@ -136,7 +136,7 @@ def _alike(classifiers: Iterable[NodeClassifier]) -> dict[str | None, list[int]]
 def _key(classifier: NodeClassifier) -> str | None:
     if classifier.trains_alone:
         return None
-    own = set(classifier.per_member or ())
+    own = set(classifier.per_member)
     shape = {
         # One that is not given cannot be a row of numbers.
         name: value if name not in own else value is None

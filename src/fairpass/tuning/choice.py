@@ -51,22 +51,14 @@ def check_wishes(
 
 
 def choose(
-    points: Sequence[Point],
-    *,
-    fairness: float | None = None,
-    max_dp: float | None = None,
-    max_eo: float | None = None,
+    points: Sequence[Point], *, fairness: float | None = None, max_dp: float | None = None, max_eo: float | None = None
 ) -> Point:
     """Return the configuration to take; see :func:`decide`, which also says why."""
     return decide(points, fairness=fairness, max_dp=max_dp, max_eo=max_eo).point
 
 
 def decide(
-    points: Sequence[Point],
-    *,
-    fairness: float | None = None,
-    max_dp: float | None = None,
-    max_eo: float | None = None,
+    points: Sequence[Point], *, fairness: float | None = None, max_dp: float | None = None, max_eo: float | None = None
 ) -> Decision:
     r"""Return the configuration to take by how it did on the validation nodes, and why.
 

@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.front import Point
 from fairpass.tuning.ownership import give_up, running, sign
+from fairpass.tuning.spaces import distribution
 from fairpass.tuning.strategies import SeededSampler, Strategy, values
 
 _OUTCOME, _ERROR = "outcome", "error"
@@ -39,7 +40,7 @@ class Ledger:
     ) -> None:
         self.study, self.owner, self.configurations = study, owner, configurations
         self.strategy, self.sampler, self.grid = strategy, sampler, grid
-        self.distributions = {name: each.distribution() for name, each in configurations.varied.items()}
+        self.distributions = {name: distribution(each) for name, each in configurations.varied.items()}
 
     def finished(self) -> list[FrozenTrial]:
         """Return the trials that count: done, given up early, or failed for a reason of their own."""

@@ -27,7 +27,7 @@ from .methods import MLPClassifier as MLPClassifier
 from .methods import NodeClassifier as NodeClassifier
 from .methods import Thresholds as Thresholds
 from .methods import load_model as load_model
-from .methods.population import fit_all as fit_all
+from .runs import fit_all as fit_all
 from .metrics import Evaluation as Evaluation
 from .metrics import best_threshold as best_threshold
 from .metrics import evaluate as evaluate

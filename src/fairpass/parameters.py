@@ -189,6 +189,8 @@ class Declared:
     declared: ClassVar[Mapping[str, Parameter]] = {}
     per_member: ClassVar[tuple[str, ...]] = ()
     """Parameters in which the members of a population may differ."""
+    before: ClassVar[Mapping[str, Any]] = {}
+    """Values that reproduce version 0.1, of parameters that were added since."""
     parameter_order: ClassVar[tuple[str, ...]] = ()
     """Parameters to list first, for classes that inherit some of theirs."""
     _writes_init: ClassVar[bool] = False
@@ -199,6 +201,8 @@ class Declared:
         dataclass(init=not cls._writes_init, frozen=frozen, kw_only=kw_only, eq=frozen, repr=False)(cls)
         cls.declared = _of_init(cls) if cls._writes_init else _of_fields(cls)
         cls.per_member = tuple(name for name, each in cls.declared.items() if each.per_member)
+        if "before" not in vars(cls):
+            cls.before = {name: each.before for name, each in cls.declared.items() if each.before is not _EMPTY}
         kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
         arguments = [
             inspect.Parameter(name, kind, default=_EMPTY if each.is_required else each.default, annotation=each.hint)

@@ -12,8 +12,8 @@ from typer.testing import Result
 from fairpass.cli import output
 from fairpass.errors import DataError
 from fairpass.methods import GAT, GCN, names
-from fairpass.methods.comparison import Comparison
 from fairpass.report import Evidence
+from fairpass.runs import Comparison
 from fairpass.training import Task
 
 Run = Callable[..., Result]

@@ -20,7 +20,7 @@ from fairpass.training import Training
 every_method = pytest.mark.parametrize("kind", [method(name) for name in names()], ids=names())
 
 # What the text of a classifier may name.
-PUBLIC: dict[str, Any] = {**vars(methods), "Training": Training}
+PUBLIC: dict[str, Any] = {**{name: getattr(methods, name) for name in dir(methods)}, "Training": Training}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from fairpass.methods import GCN, GMMD
 from fairpass.methods.population import fit_all
-from fairpass.training import EpochRecord, History, Program, Progress, Task, Training, train
+from fairpass.training import EpochRecord, FitState, History, Program, Task, Training, train
 
 Script = Callable[..., Program]
 
@@ -18,16 +18,11 @@ def history(*selections: float) -> History:
     return History(EpochRecord(i, {"loss": 0.0}, {}, value, 0.5) for i, value in enumerate(selections))
 
 
-class Nothing(Program):
-    def forward(self, task: Task) -> torch.Tensor:
-        return torch.zeros(task.num_nodes, 2)
-
-
 def selected(window: int, *selections: float) -> int:
-    progress, program = Progress(window), Nothing()
+    state = FitState(window)
     for record in history(*selections):
-        progress.add(record, program)
-    return progress.best_epoch
+        state.add(record)
+    return state.best_epoch
 
 
 def test_smoothed_is_the_mean_over_the_last_epochs() -> None:

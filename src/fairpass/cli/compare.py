@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from fairpass.methods import NodeClassifier
-    from fairpass.methods.comparison import Comparison
-    from fairpass.methods.runs import Run, Trial
+    from fairpass.runs import Comparison, Progress, RunSpec
 
 EXAMPLES = examples(
     {
@@ -73,8 +72,7 @@ def compare(
     """
     with working("Starting"):
         from fairpass.methods import method, names
-        from fairpass.methods.comparison import Comparison
-        from fairpass.methods.runs import trials
+        from fairpass.runs import Comparison
 
     if report is not None and jobs > 1:
         raise typer.BadParameter("--report cannot go with --jobs: the models have to stay in this process")
@@ -82,20 +80,17 @@ def compare(
     found = {name: method(name) for name in dict.fromkeys([_REFERENCE, *wanted])}
     classifiers = {name: each(training=training.applied_to(each.default_training())) for name, each in found.items()}
     data = graph.load()
-    comparison = Comparison.of(classifiers, data)
-    if out is not None and out.exists():
-        try:
-            comparison = comparison.join(Comparison.load(out))
-        except DataError as error:
-            raise DataError(f"{error}; remove {str(out)!r}, or choose another --out") from None
+    try:
+        comparison = Comparison.of(classifiers, data, out)
+    except DataError as error:
+        raise DataError(f"{error}; remove {str(out)!r}, or choose another --out") from None
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
-    planned = trials(classifiers, range(seeds))
-    comparison = run_trials(comparison, planned, data, jobs=jobs, out=out, rerun=report is not None)
+    specs = comparison.specs(classifiers, range(seeds))
+    models = run_comparison(comparison, specs, data, jobs=jobs, keep_models=report is not None)
     page = None
     if report is not None:
-        title = f"{title_of(data)}: {len(wanted)} methods compared"
-        page = keep(data, fitted(planned, comparison), report, title=title)
+        page = keep(data, models, report, title=f"{title_of(data)}: {len(wanted)} methods compared")
     if as_json:
         print_json(comparison.to_dict() | ({} if page is None else {"report": str(page)}))
         return
@@ -106,57 +101,53 @@ def compare(
         print_line(f"\nThe report is {page}.")
 
 
-def run_trials(
-    comparison: "Comparison",
-    planned: "Sequence[Trial]",
-    data: "Data",
-    *,
-    jobs: int = 1,
-    out: Path | None = None,
-    rerun: bool = False,
-) -> "Comparison":
-    """Return a comparison with every run it lacked, showing how far it is and storing each result at once.
+def run_comparison(
+    comparison: "Comparison", specs: "Sequence[RunSpec]", data: "Data", *, jobs: int = 1, keep_models: bool = False
+) -> "dict[str, list[NodeClassifier]]":
+    """Make the runs that a comparison lacks, with a progress bar; return the fitted classifiers by name.
 
-    With `rerun`, the runs that it has are made again, too: with `jobs=1` the classifiers are fitted afterwards.
+    With `keep_models` all runs are made (those that the comparison has are made again), in this process; otherwise no
+    classifiers are returned.
     """
-    from fairpass.methods.runs import run_all
+    from fairpass.runs import executor_for, run
 
     choose_threads(data)
-    todo = [trial for trial in planned if rerun or not comparison.has(trial)]
-    if len(todo) < len(planned):
-        note(f"{len(planned) - len(todo)} of {len(planned)} runs are in {out} already")
+    out = comparison.path
+    models: dict[str, list[NodeClassifier]] = {spec.label: [] for spec in specs}
+    todo = list(specs) if keep_models else comparison.missing(specs)
+    if len(todo) < len(specs):
+        note(f"{len(specs) - len(todo)} of {len(specs)} runs are in {out} already")
     if out is not None:
         comparison.save(out)  # finds out early if it cannot be written
-    epochs = {(trial.method, trial.seed): trial.classifier.training.epochs for trial in todo}
-    done: list[Run] = []
-    with bar(sum(epochs.values())) as progress:
+    epochs = [spec.classifier().training.epochs for spec in todo]
+    done = 0
+    with bar(sum(epochs)) as progress:
 
         def show(epoch: int = 0) -> None:
             # In this process the runs are made in their order; in others, several at a time.
-            current = next(iter(todo[len(done) :]), None) if jobs == 1 else None
-            label = f"{current.method}, seed {current.seed}" if current else "Training"
-            before = sum(epochs[run.method, run.seed] for run in done)
-            progress.show(before + epoch, label, f"{len(done)}/{len(todo)} runs")
+            label = f"{todo[done].label}, seed {todo[done].seed}" if jobs == 1 and done < len(todo) else "Training"
+            progress.show(sum(epochs[:done]) + epoch, label, f"{done}/{len(todo)} runs")
+
+        def after_run(state: "Progress") -> None:
+            nonlocal done
+            done = state.done
+            show()
 
         show()
         try:
-            for run in run_all(todo, data, jobs=jobs, callbacks=[lambda record: show(record.epoch + 1)]):
-                comparison = comparison.plus(run)
-                if out is not None:
-                    comparison.save(out)
-                done.append(run)
-                show()
+            run(
+                todo,
+                comparison,
+                graphs={comparison.graph: data},
+                executor=executor_for(jobs),
+                together=False,
+                again=True,
+                progress=after_run,
+                on_epoch=lambda _, record: show(record.epoch + 1),
+                on_fitted=(lambda spec, model: models[spec.label].append(model)) if keep_models else None,
+            )
         except KeyboardInterrupt:
             if out is not None:
                 note(f"What was done is in {out}: the same command goes on from there")
             raise
-    return comparison
-
-
-def fitted(planned: "Sequence[Trial]", comparison: "Comparison") -> "dict[str, list[NodeClassifier]]":
-    """Return the classifiers that were fitted, by method; those that failed are left out."""
-    models: dict[str, list[NodeClassifier]] = {}
-    for trial in planned:
-        if comparison.has(trial):
-            models.setdefault(trial.method, []).append(trial.classifier)
-    return models
+    return {name: fitted for name, fitted in models.items() if fitted}

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from fairpass.cli.compare import fitted, run_trials
+from fairpass.cli.compare import run_comparison
 from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, working
 from fairpass.cli.report import keep
 from fairpass.cli.results import show_rows, title_of
 
 if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
-    from fairpass.methods.runs import Run
+    from fairpass.runs import RunRecord
 
 EXAMPLES = examples(
     {
@@ -52,9 +52,7 @@ def demo(
         import torch
 
         from fairpass import datasets
-        from fairpass.methods.comparison import Comparison
-        from fairpass.methods.runs import trials
-        from fairpass.methods.summary import summarise
+        from fairpass.runs import Comparison, summarise
 
         # Beside other programs on two cores, a fit took ten times as long with two threads.
         if "OMP_NUM_THREADS" not in os.environ:
@@ -62,16 +60,17 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
         splits = [datasets.load(_GRAPH, split_seed=seed) for seed in _SEEDS]
     classifiers = _classifiers()
-    planned = [trials(classifiers, [seed]) for seed in _SEEDS]
-    comparisons = [
-        run_trials(Comparison.of(classifiers, data), todo, data) for data, todo in zip(splits, planned, strict=True)
+    comparisons = [Comparison.of(classifiers, data) for data in splits]
+    models = [
+        run_comparison(comparison, comparison.specs(classifiers, [seed]), data, keep_models=True)
+        for seed, data, comparison in zip(_SEEDS, splits, comparisons, strict=True)
     ]
     runs = [run for comparison in comparisons for run in comparison.runs]
     methods = summarise(runs, references=[_CONSTANT])
     sentences = _sentences(runs)
     page = keep(
         splits[0],
-        fitted(planned[0], comparisons[0]),
+        models[0],
         out,
         title="Who earns more than 50K? An audit of five classifiers",
         question="Is a high income predicted for men and women alike?",
@@ -112,8 +111,8 @@ def _classifiers() -> "dict[str, NodeClassifier]":
     }
 
 
-def _sentences(runs: "Sequence[Run]") -> list[str]:
-    from fairpass.methods.rates_in_words import Rate, Wording, rates_in_words
+def _sentences(runs: "Sequence[RunRecord]") -> list[str]:
+    from fairpass.runs import Rate, Wording, rates_in_words
 
     wording = Wording(
         label="an income over 50K",

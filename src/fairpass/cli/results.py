@@ -12,9 +12,8 @@ from fairpass.cli.output import rows, section, table
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from fairpass.methods.comparison import Comparison
-    from fairpass.methods.summary import Row
     from fairpass.metrics import Evaluation
+    from fairpass.runs import Comparison, Row
 
 _METRICS = {
     "auc": "AUC",

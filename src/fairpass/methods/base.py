@@ -25,9 +25,9 @@ from fairpass.training import (
     Callback,
     Checkpoint,
     EpochRecord,
+    FitState,
     History,
     Program,
-    Progress,
     Task,
     fingerprint,
     seeded,
@@ -282,7 +282,7 @@ class NodeClassifier(Estimator, ABC):
         if self.postprocess == "thresholds":
             check_thresholds(task)
 
-    def _accept(self, program: Program, progress: Progress, header: dict[str, Any], task: Task) -> None:
+    def _accept(self, program: Program, progress: FitState, header: dict[str, Any], task: Task) -> None:
         """Become the result of a fit that has just ended, or raise `DivergedError`."""
         selected = progress.selected(self.training)
         header = {**header, "threshold": selected.threshold, "epoch": selected.epoch}

@@ -1,6 +1,5 @@
 """What a method declares in addition to its hyper-parameters, and scikit-learn's access to all of it."""
 
-import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -27,15 +26,6 @@ class Estimator(Declared):
     """What there must be exactly two of."""
     joins_populations: ClassVar[bool] = False
     """Whether several classifiers can be trained as one population (see `fairpass.runs`)."""
-    before: ClassVar[Mapping[str, Any]] = {}
-    """Values that reproduce version 0.1 for parameters added since, from the declarations."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "before" not in vars(cls):
-            cls.before = {
-                name: each.before for name, each in cls.declared.items() if each.before is not inspect.Parameter.empty
-            }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,6 +7,7 @@ from fairpass.parameters import Choice, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.settings import Postprocess
 
+Base = Literal["logistic", "mlp", "gcn", "gin", "gat", "sage"]
 _BASES = Choice("logistic", "mlp", "gcn", "sage")
 
 
@@ -21,7 +22,7 @@ class Thresholds(NodeClassifier):
     prediction. See `fairpass.metrics.GroupThresholds`.
     """
 
-    base: Literal["logistic", "mlp", "gcn", "gin", "gat", "sage"] = parameter(
+    base: Base = parameter(
         "logistic",
         search=_BASES,
         grid=_BASES,

@@ -28,17 +28,13 @@ class FairnessTerm:
     drawn: Tensor | None = None
     was_damped: ClassVar[bool] = False
 
-    def value(self, F: Tensor) -> Tensor:
-        """Return `lambda_f h_f(F)`, one number for each problem."""
-        return self.lambda_f[..., 0, 0] * self.discrepancy.value(self._taking_part(F), self.alpha)
-
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient, `(..., N, c)`, and the value as a constant."""
         gradient, value = self.discrepancy.gradient(self._taking_part(F), self.alpha)
         return self._among_all(self.lambda_f * gradient, F), self.lambda_f[..., 0, 0] * value
 
-    def constant_value(self, F: Tensor) -> Tensor:
-        """Return `lambda_f h_f(F)` without gradient, which needs no evaluation at the nodes."""
+    def value(self, F: Tensor) -> Tensor:
+        """Return `lambda_f h_f(F)` for each problem, without gradient, which needs no evaluation at the nodes."""
         return self.lambda_f[..., 0, 0] * self.discrepancy.constant_value(self._taking_part(F), self.alpha)
 
     def curvature(self, F: Tensor) -> Tensor:
@@ -48,7 +44,7 @@ class FairnessTerm:
 
     def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether the value at `moved` is at most `limit`, and the value; one for each problem."""
-        value = self.constant_value(moved)
+        value = self.value(moved)
         return value <= limit, value
 
     def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
@@ -64,11 +60,11 @@ class FairnessTerm:
         at_least = weight * self.discrepancy.at_least(self._taking_part(F), self.alpha)
         below = at_most <= at_least + gained
         if not is_exact and not bool(below.all()):
-            at_most = self.constant_value(moved)
+            at_most = self.value(moved)
             below = at_most <= at_least + gained
         if bool(below.all()):
             return below
-        return at_most <= self.constant_value(F) + gained
+        return at_most <= self.value(F) + gained
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]

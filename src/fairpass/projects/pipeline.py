@@ -11,11 +11,11 @@ from torch_geometric.data import Data
 from fairpass import __version__
 from fairpass.errors import DataError
 from fairpass.files import sha256
-from fairpass.methods.comparison import Comparison
 from fairpass.projects.config import Config
 from fairpass.projects.manifest import Manifest, Record, now
 from fairpass.projects.steps import STEPS, Step, cost
 from fairpass.projects.workspace import Workspace
+from fairpass.runs import Comparison
 
 __all__ = ["STEPS", "Done", "Watcher", "run_project"]
 

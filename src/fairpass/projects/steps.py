@@ -8,12 +8,9 @@ from itertools import chain
 from fairpass.datasets import describe, find_bias
 from fairpass.datasets.graph_gain import graph_gain
 from fairpass.methods import Constant, Logistic, NodeClassifier, load_model
-from fairpass.methods.comparison import Comparison
-from fairpass.methods.population import fit_all
-from fairpass.methods.runs import Run
-from fairpass.methods.tradeoff import tradeoff
 from fairpass.projects.predictions import prediction_table, write_table
 from fairpass.projects.workspace import Workspace
+from fairpass.runs import Comparison, RunRecord, fit_all, tradeoff
 from fairpass.training import EpochRecord, fingerprint
 from fairpass.tuning import Budget, Point, Progress, Tuned, decide, tune
 
@@ -171,7 +168,7 @@ def _evaluate(space: Workspace) -> Sequence[str]:
     for name, each in models.items():
         for model in each:
             evaluation = model.evaluate(space.data, undefined="nan")
-            comparison = comparison.plus(Run(name, model.training.seed, 0.0, evaluation))
+            comparison.add(RunRecord(name, model.training.seed, 0.0, evaluation))
     comparison.save(space.path("evaluation.json"))
     return ["evaluation.json"]
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairpass.methods import Logistic
-from fairpass.methods.runs import Run
-from fairpass.methods.summary import Row, summarise
-from fairpass.methods.tradeoff import tradeoff
 from fairpass.metrics import Evaluation
 from fairpass.report.evidence import Evidence
 from fairpass.report.flags import mean_interval
 from fairpass.report.words import percent, plural
+from fairpass.runs import Row, RunRecord, summarise, tradeoff
 
 # As in tables, and the names of the same in an `Evaluation`.
 METRICS = {"AUC": "auc", "F1": "f1", "ACC": "acc", "DP": "delta_dp", "EO": "delta_eo"}
@@ -57,7 +55,7 @@ class Overview:
 def overviews(evidence: Evidence) -> list[Overview]:
     """Return every method over its seeds, in the order of the evidence."""
     runs = [
-        Run(method["name"], run["seed"], 0.0, Evaluation.from_dict(run["evaluation"]))
+        RunRecord(method["name"], run["seed"], 0.0, Evaluation.from_dict(run["evaluation"]))
         for method in evidence.methods
         for run in method["runs"]
     ]

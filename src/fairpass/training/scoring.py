@@ -1,4 +1,4 @@
-"""How nodes are scored after training: among whom, and what becomes of those whose group is not known."""
+"""How nodes are scored after training: against which nodes, and what happens if a node's group is not known."""
 
 from typing import Literal
 
@@ -19,8 +19,8 @@ def group_shares(task: Task, num_groups: int, unknown_group: UnknownGroup, estim
     Args:
         task: the graph.
         num_groups: `G` of the fitted graph.
-        unknown_group: what becomes of a node of unknown group: `"none"` gives it a row of zeros, so that no group's
-            correction is applied; `"estimate"` the probabilities of the estimator; `"error"` raises `DataError`.
+        unknown_group: what a node of unknown group gets: `"none"` a row of zeros, so that no group's correction is
+            applied; `"estimate"` the probabilities of the estimator; `"error"` raises `DataError`.
         estimator: of the groups.
     """
     largest = int(task.sens.max())

@@ -11,6 +11,7 @@ from fairpass.metrics.threshold import Objective
 from fairpass.parameters import Choice, Declared, LogUniform, parameter
 
 Postprocess = Literal["none", "thresholds"]
+Select = Literal["validation", "last"]
 
 
 class Training(Declared, frozen=True, kw_only=False):
@@ -37,24 +38,28 @@ class Training(Declared, frozen=True, kw_only=False):
     )
     postprocess: Postprocess = parameter(
         "none",
+        before="none",
         help='`"thresholds"` decides with one threshold per group, found on the scores of the validation nodes at the '
         "selected epoch. It treats people of different groups by different standards, which is unlawful in places, and "
         "the group must be known at prediction: see `fairpass.metrics.GroupThresholds`. The epoch is still selected "
         "with `threshold`",
     )
     constraint: Constraint = parameter(
-        "demographic_parity", help='what `postprocess="thresholds"` makes equal between groups'
+        "demographic_parity",
+        before="demographic_parity",
+        help='what `postprocess="thresholds"` makes equal between groups',
     )
-    select: Literal["validation", "last"] = parameter(
+    select: Select = parameter(
         "validation",
-        help='`"validation"` keeps the epoch with the largest `AUC + F1 + ACC - DP - EO` on validation (the first of '
-        'equals), `"last"` the last',
+        help='`"validation"` keeps the epoch with the largest selection criterion on validation, performance minus '
+        'unfairness (the first of equals); `"last"` keeps the last',
     )
     window: int = parameter(
         1,
         at_least=1,
-        help="number of epochs over which that sum is averaged before epochs are compared, so that a momentary dip of "
-        "the differences is not selected. Epochs with fewer predecessors are selected only if there are no others",
+        before=1,
+        help="number of epochs over which the criterion is averaged before epochs are compared, so that a momentary "
+        "dip of the differences is not selected. Epochs with fewer predecessors are selected only if there are no others",
     )
     track_discrepancy: bool = parameter(
         True, help="also record MMD^2, the similarity between groups and the theorem's bound at every epoch"

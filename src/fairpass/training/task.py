@@ -2,20 +2,27 @@
 
 import hashlib
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
 from fairpass.nn.group_estimator import GroupEstimator
 from fairpass.nn.operators import OperatorKind, SparseOperator
-from fairpass.training.checks import check_data
+from fairpass.nn.validation import check_choice
+from fairpass.training.data_checks import check_data
 from fairpass.training.tensors import raw_bytes, to_json
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 SplitName = Literal["train", "val", "test"]
+
+# What a program may be built from.
+_SIZES = ("num_features", "num_classes", "num_groups", "group_sizes", "sens_column")
+_NAMES = ("feature_names", "label_names", "group_names")
 
 
 class Task:
@@ -30,10 +37,9 @@ class Task:
             new graph, where labels and groups that are missing are all unknown).
     """
 
-    def __init__(self, data: Data, device: str | torch.device = "cpu", *, need_masks: bool = True) -> None:
+    def __init__(self, data: "Data", device: str | torch.device = "cpu", *, need_masks: bool = True) -> None:
         check_data(data, need_masks)
-        nodes = int(data.x.shape[0])
-        unknown = torch.full((nodes,), -1)
+        unknown = torch.full((len(data.x),), -1)
         self.x: Tensor = data.x.to(device, torch.get_default_dtype())
         self.edge_index: Tensor = data.edge_index.to(device, torch.long)
         self.y: Tensor = (data.y if data.get("y") is not None else unknown).to(device, torch.long)
@@ -41,11 +47,9 @@ class Task:
         self.masks: dict[str, Tensor] = {
             name: data[f"{name}_mask"].to(device) for name in get_args(SplitName) if f"{name}_mask" in data
         }
-        self.feature_names: list[str] = list(data.get("feature_names") or ())
-        self.label_names: list[str] = list(data.get("label_names") or ())
-        self.group_names: list[str] = list(data.get("group_names") or ())
+        self.feature_names, self.label_names, self.group_names = (list[str](data.get(name) or ()) for name in _NAMES)
         self.sens_column: int | None = data.get("sens_column")
-        self.num_nodes, self.num_features = nodes, int(data.x.shape[1])
+        self.num_nodes, self.num_features = self.x.shape
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
         self._operators: dict[OperatorKind, SparseOperator] = {}
@@ -72,14 +76,9 @@ class Task:
             raise DataError(str(error)) from None
 
     @cached_property
-    def train_nodes(self) -> Tensor:
-        """Return the labelled training nodes' indices."""
-        return self.nodes("train")
-
-    @cached_property
-    def train_labels(self) -> Tensor:
-        """Return their labels."""
-        return self.y[self.train_nodes]
+    def group_sizes(self) -> tuple[int, ...]:
+        """Return the number of nodes of each group."""
+        return tuple(self.groups.sizes.tolist())
 
     @cached_property
     def group_estimator(self) -> GroupEstimator:
@@ -88,15 +87,19 @@ class Task:
         estimator.fit(self.x, self.sens, self.masks["val"], self.num_groups, self.sens_column)
         return estimator
 
-    @property
-    def group_sizes(self) -> tuple[int, ...]:
-        """Return the number of nodes of each group."""
-        return tuple(self.groups.sizes.tolist())
+    @cached_property
+    def train_nodes(self) -> Tensor:
+        """Return the indices of the labelled training nodes."""
+        return self.nodes("train")
+
+    @cached_property
+    def train_labels(self) -> Tensor:
+        """Return their labels."""
+        return self.y[self.train_nodes]
 
     def nodes(self, split: SplitName) -> Tensor:
         """Return the indices of a split's labelled nodes."""
-        if split not in get_args(SplitName):
-            raise ValueError(f"'split' must be one of {get_args(SplitName)} (got {split!r})")
+        check_choice("split", split, SplitName)
         if split not in self.masks:
             raise DataError(f"'data' must have '{split}_mask' (it is missing)")
         return torch.nonzero(self.masks[split] & (self.y >= 0)).flatten()
@@ -115,39 +118,23 @@ class Task:
 
     def sizes(self) -> dict[str, Any]:
         """Return what a program may be built from, as plain data; see `RememberedTask`."""
-        return {
-            "num_features": self.num_features,
-            "num_classes": self.num_classes,
-            "num_groups": self.num_groups,
-            "group_sizes": list(self.group_sizes),
-            "sens_column": self.sens_column,
-            "feature_names": self.feature_names,
-            "label_names": self.label_names,
-            "group_names": self.group_names,
-        }
+        return {name: getattr(self, name) for name in (*_SIZES, *_NAMES)} | {"group_sizes": list(self.group_sizes)}
 
 
 class RememberedTask(Task):
     """A graph's sizes and names without the graph: enough to build the program of a stored model."""
 
     def __init__(self, sizes: dict[str, Any]) -> None:
-        self._sizes = dict(sizes)
-        for name in self._sizes.keys() - {"group_sizes"}:
-            setattr(self, name, self._sizes[name])
-
-    @property
-    def group_sizes(self) -> tuple[int, ...]:
-        """Return the number of nodes of each group."""
-        return tuple(self._sizes["group_sizes"])
+        vars(self).update(sizes, group_sizes=tuple(sizes["group_sizes"]))
 
 
-def fingerprint(data: Data) -> str:
+def fingerprint(data: "Data") -> str:
     """Return a hash of everything a fit depends on, the same for equal graphs."""
     digest = hashlib.sha256()
     for name in ("x", "edge_index", "y", "sens", "train_mask", "val_mask", "test_mask"):
         if data.get(name) is not None:
             digest.update(name.encode())
             digest.update(raw_bytes(data[name]))
-    for name in ("feature_names", "label_names", "group_names", "sens_column"):
+    for name in (*_NAMES, "sens_column"):
         digest.update(to_json([name, data.get(name)]).encode())
     return digest.hexdigest()

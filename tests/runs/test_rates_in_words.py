@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from fairpass.methods.rates_in_words import Rate, Wording, rates_in_words
-from fairpass.methods.runs import Run
 from fairpass.metrics import evaluate
+from fairpass.runs import Rate, RunRecord, Wording, rates_in_words
 
 WORDING = Wording("a loan", {"m": "men", "f": "women"}, {"gcn": "The network"})
 # Ten women, ten men; half of each have the label.
@@ -13,13 +12,13 @@ SENS = np.repeat([0, 1], 10)
 LABELS = np.tile(np.repeat([0, 1], 5), 2)
 
 
-def run(method: str, *found: tuple[int, int], seed: int = 0) -> Run:
+def run(method: str, *found: tuple[int, int], seed: int = 0) -> RunRecord:
     """A run that gives the label to so many with and without it, among the women and then among the men."""
     decisions = np.concatenate([np.r_[np.arange(5) < wrong, np.arange(5) < right] for right, wrong in found])
     evaluation = evaluate(
         LABELS, decisions.astype(float), sens=SENS, group_names=("f", "m"), label_names=("no", "loan")
     )
-    return Run(method, seed, 1.0, evaluation)
+    return RunRecord(method, seed, 1.0, evaluation)
 
 
 PLAIN = run("gcn", (2, 0), (5, 1))
@@ -45,7 +44,11 @@ def test_sentence(rate: Rate, sentence: str) -> None:
 
 
 def test_numbers_are_means_over_runs_without_error() -> None:
-    runs = [run("gmmd", (2, 0), (4, 0)), run("gmmd", (4, 0), (5, 1), seed=1), Run("gmmd", 2, 1.0, None, "it failed")]
+    runs = [
+        run("gmmd", (2, 0), (4, 0)),
+        run("gmmd", (4, 0), (5, 1), seed=1),
+        RunRecord("gmmd", 2, 1.0, None, "it failed"),
+    ]
     sentence = rates_in_words([PLAIN], runs, WORDING, "selection_rate")
     assert "gmmd for 50 % and 30 % (ΔDP 20.0), at no cost in accuracy." in sentence
 
@@ -75,12 +78,14 @@ def test_what_has_no_wording_goes_by_its_name() -> None:
 def test_three_groups() -> None:
     sens, labels = np.repeat([0, 1, 2], 4), np.tile([0, 1], 6)
     made = evaluate(labels, (np.arange(12) % 4 < sens + 1).astype(float), sens=sens, group_names=("a", "b", "c"))
-    sentence = rates_in_words([Run("x", 0, 1.0, made)], [Run("y", 0, 1.0, made)], Wording("it"), "selection_rate")
+    sentence = rates_in_words(
+        [RunRecord("x", 0, 1.0, made)], [RunRecord("y", 0, 1.0, made)], Wording("it"), "selection_rate"
+    )
     assert sentence.startswith("x predicts it for 25 % of a, 50 % of b and 75 % of c (ΔDP 50.0); y for 25 %, 50 % and")
 
 
-@pytest.mark.parametrize("runs", [[], [Run("gmmd", 0, 1.0, None, "it failed")]])
-def test_nothing_to_compare(runs: list[Run]) -> None:
+@pytest.mark.parametrize("runs", [[], [RunRecord("gmmd", 0, 1.0, None, "it failed")]])
+def test_nothing_to_compare(runs: list[RunRecord]) -> None:
     name = "gmmd" if runs else "a method"
     for pair in ((runs, [PLAIN]), ([PLAIN], runs)):
         assert rates_in_words(*pair, WORDING, "selection_rate") == f"There is no result of {name} to compare."
@@ -88,6 +93,6 @@ def test_nothing_to_compare(runs: list[Run]) -> None:
 
 def test_more_than_two_labels_are_refused() -> None:
     labels, sens = np.tile([0, 1, 2], 4), np.repeat([0, 1], 6)
-    many = Run("gcn", 0, 1.0, evaluate(labels, np.eye(3)[labels], sens=sens))
+    many = RunRecord("gcn", 0, 1.0, evaluate(labels, np.eye(3)[labels], sens=sens))
     with pytest.raises(ValueError, match=r"^'runs' must be of a graph with two labels \(got 3\)$"):
         rates_in_words([many], [many], WORDING, "selection_rate")

@@ -5,14 +5,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpass.methods.runs import Run
-from fairpass.methods.summary import Row, summarise
 from fairpass.metrics import Evaluation, evaluate
 from fairpass.metrics.quick import NAMES as METRICS
+from fairpass.runs import Row, RunRecord, ranks, summarise
 
 _SOME = evaluate([0, 1, 0, 1], [0.1, 0.9, 0.6, 0.8], sens=[0, 0, 1, 1])
 
@@ -20,25 +20,19 @@ _SOME = evaluate([0, 1, 0, 1], [0.1, 0.9, 0.6, 0.8], sens=[0, 0, 1, 1])
 def evaluation(auc: float, f1: float, acc: float, dp: float, eo: float, *, constant: bool = False) -> Evaluation:
     """Return an evaluation with these metrics, in percent."""
     return replace(
-        _SOME,
-        auc=auc / 100,
-        f1=f1 / 100,
-        acc=acc / 100,
-        delta_dp=dp / 100,
-        delta_eo=eo / 100,
-        near_constant=constant,
+        _SOME, auc=auc / 100, f1=f1 / 100, acc=acc / 100, delta_dp=dp / 100, delta_eo=eo / 100, near_constant=constant
     )
 
 
-def success(method: str, seed: int, *percent: float, constant: bool = False) -> Run:
-    return Run(method, seed, 1.0, evaluation(*percent, constant=constant))
+def success(method: str, seed: int, *percent: float, constant: bool = False) -> RunRecord:
+    return RunRecord(method, seed, 1.0, evaluation(*percent, constant=constant))
 
 
-def failure(method: str, seed: int, error: str = "no luck") -> Run:
-    return Run(method, seed, 3.0, None, error)
+def failure(method: str, seed: int, error: str = "no luck") -> RunRecord:
+    return RunRecord(method, seed, 3.0, None, error)
 
 
-def rows_of(*runs: Run) -> dict[str, Row]:
+def rows_of(*runs: RunRecord) -> dict[str, Row]:
     return {row.method: row for row in summarise(runs, references=["constant"])}
 
 
@@ -116,6 +110,14 @@ def test_flags() -> None:
         "not more accurate than the constant (70.0)",
     )
     assert rows["short"].flags == ("near constant in 1 of 2 runs",)
+
+
+def test_ranks_share_what_prints_the_same() -> None:
+    means = pd.DataFrame({"ACC": [70.004, 69.996, 71.0], "DP": [1.0, 2.0, 3.0]}, index=["a", "b", "c"])
+    found = ranks(means)
+    assert found["ACC"].to_dict() == {"a": 2.5, "b": 2.5, "c": 1.0}
+    assert found["DP"].to_dict() == {"a": 1.0, "b": 2.0, "c": 3.0}
+    assert list(means["ACC"]) == [70.004, 69.996, 71.0]
 
 
 def test_nothing_gives_nothing() -> None:

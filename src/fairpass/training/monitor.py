@@ -17,7 +17,7 @@ from fairpass.training.task import Task
 _LARGEST = 1e12
 
 
-class Watch:
+class EpochMonitor:
     """Measures the logits of an epoch, of many models at once.
 
     Args:
@@ -35,13 +35,13 @@ class Watch:
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
             self.search = ThresholdSearch(y, sens, training.threshold)
-        # Theorem 4.2 speaks of two groups only.
+        # Theorem 4.2 is about two groups only.
         self.bound = RepresentationBound(task.x, task.groups) if task.num_groups == 2 else None
 
     @torch.no_grad()
     def __call__(self, logits: Tensor) -> list[dict[str, Any]]:
-        """Return for each of `(B, N, C)` logits what an `EpochRecord` holds apart from epoch and losses."""
-        # One node without an output is enough to make the epoch useless; nan is what nobody selects.
+        """Return for each of `(B, N, C)` logits the fields of an `EpochRecord` apart from epoch and losses."""
+        # One node without an output makes the epoch useless; nan is never selected.
         broken = ~logits.isfinite().flatten(1).all(1)
         on_validation = scores(logits.index_select(1, self.nodes).softmax(-1))
         if bool(broken.any()):
@@ -51,21 +51,15 @@ class Watch:
             self.quick.threshold = thresholds[:, None]
         numbers = self.quick(on_validation)
         found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
-        return [
-            {
-                "metrics": dict(zip(NAMES, metrics, strict=True)),
-                "selection": chosen,
-                "threshold": threshold,
-                "discrepancy": discrepancy,
-            }
-            for metrics, chosen, threshold, discrepancy in zip(
-                numbers.tolist(),
-                selection(numbers).tolist(),
-                [None] * len(logits) if thresholds is None else thresholds.tolist(),
-                found,
-                strict=True,
-            )
-        ]
+        columns = {
+            "metrics": [dict(zip(NAMES, row, strict=True)) for row in numbers.tolist()],
+            "selection": selection(numbers).tolist(),
+            "threshold": [None] * len(logits) if thresholds is None else thresholds.tolist(),
+            "discrepancy": self._discrepancy(logits, broken)
+            if self.training.track_discrepancy
+            else [{} for _ in logits],
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _thresholds(self, on_validation: Tensor, broken: Tensor) -> Tensor | None:
         """Return the threshold of each model, `(B,)`; with more than two classes there is none."""
@@ -77,15 +71,15 @@ class Watch:
         return fixed.expand(len(broken))
 
     def _discrepancy(self, logits: Tensor, broken: Tensor) -> list[dict[str, float]]:
-        """Return how far apart the groups' logits are, the kernel being as wide as all logits are spread."""
+        """Return how far apart the groups' logits are, for a kernel as wide as the spread of all logits."""
         if bool(broken.any()):
             logits = logits.masked_fill(broken[:, None, None], 0.0)
-        # The squares of huge logits overflow. The width of the kernel follows the logits: scaling changes nothing.
+        # The squares of huge logits overflow. The kernel's width follows the logits, so scaling changes nothing.
         largest = logits.abs().amax((1, 2), keepdim=True)
         if bool((largest > _LARGEST).any()):
             logits = logits / (largest / _LARGEST).clamp(min=1.0)
         if logits.shape[-1] == 2 and not bool(logits.sum(-1).any()):
-            # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at a part of the cost.
+            # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at less cost.
             logits = sqrt(2) * logits[..., 1:]
         spread = 2 * (logits - logits.mean(1, keepdim=True)).square().sum(-1).mean(-1)
         similar = self.task.groups.similarities(logits, 1 / spread.clamp(min=1e-12))
@@ -94,5 +88,4 @@ class Watch:
         columns = {"mmd2": (count * within - everywhere).masked_fill(broken, nan), "similarity": similarity}
         if self.bound is not None:
             columns["bound"] = self.bound(similarity)
-        names, values = list(columns), torch.stack(list(columns.values()), 1).tolist()
-        return [dict(zip(names, row, strict=True)) for row in values]
+        return [dict(zip(columns, row, strict=True)) for row in torch.stack(list(columns.values()), 1).tolist()]

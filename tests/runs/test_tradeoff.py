@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from fairpass.methods.summary import Row
-from fairpass.methods.tradeoff import tradeoff
 from fairpass.metrics.quick import NAMES as METRICS
+from fairpass.runs import Row, tradeoff
 
 
 def row(method: str, *percent: float, std: float = 0.5) -> Row:

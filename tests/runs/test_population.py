@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import FairpassError
 from fairpass.methods import FMP, GCN, GIN, GMMD, GMMDS, MMD, SAGE, MLPClassifier, NodeClassifier, Thresholds
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 from fairpass.training import DivergedError, EpochRecord, Training
 
 EPOCHS = 12
@@ -37,10 +37,7 @@ def pairs(make: str) -> list[NodeClassifier]:
             GMMD(step="paper", lambda_f=2.0, bandwidth="fixed", training=first),
             GMMD(step="paper", lambda_f=5.0, bandwidth="fixed", alpha=0.7, training=second),
         ],
-        "gmmd-gin": [
-            GMMD(backbone="gin", training=first),
-            GMMD(backbone="gin", weight=1.0, training=second),
-        ],
+        "gmmd-gin": [GMMD(backbone="gin", training=first), GMMD(backbone="gin", weight=1.0, training=second)],
         "gmmd-dropout": [GMMD(dropout=0.3, training=first), GMMD(dropout=0.3, weight=5.0, training=second)],
         "gmmd-s": [GMMDS(training=first), GMMDS(weight=3.0, lambda_s=3.0, training=second)],
         "gcn": [GCN(training=first), GCN(training=second), GCN(training=third)],
@@ -51,14 +48,8 @@ def pairs(make: str) -> list[NodeClassifier]:
         "thresholds": [Thresholds(base="sage", training=first), Thresholds(base="sage", training=second)],
         "mmd": [MMD(weight=0.0, training=first), MMD(weight=2.0, alpha=3.0, training=second)],
         "fmp": [FMP(lambda_f=1.0, training=first), FMP(lambda_s=1.0, training=second)],
-        "fmp-l1": [
-            FMP(lambda_f=1.0, penalty="l1", training=first),
-            FMP(lambda_f=0.1, penalty="l1", training=second),
-        ],
-        "threshold": [
-            GCN(training=first.but(threshold="selection")),
-            GCN(training=second.but(threshold="selection")),
-        ],
+        "fmp-l1": [FMP(lambda_f=1.0, penalty="l1", training=first), FMP(lambda_f=0.1, penalty="l1", training=second)],
+        "threshold": [GCN(training=first.but(threshold="selection")), GCN(training=second.but(threshold="selection"))],
         "patience": [GMMD(training=first.but(patience=2)), GMMD(training=second.but(patience=5))],
         "last": [GMMD(training=first.but(select="last")), GMMD(training=second)],
     }

@@ -9,13 +9,8 @@ __all__ = ["TIMING", "Progress", "run_specs"]
 
 
 def run_specs(
-    specs: Iterable[RunSpec],
-    records: RunStore,
-    *,
-    jobs: int = 1,
-    on_progress: Callable[[Progress], None] | None = None,
-    data_dir: str | None = None,
+    specs: Iterable[RunSpec], records: RunStore, *, jobs: int = 1, on_progress: Callable[[Progress], None] | None = None
 ) -> int:
     """Make every run that has no record, and return how many were made."""
     executor = executor_for(jobs)
-    return run(specs, records, executor=executor, measures=MEASURES, progress=on_progress, data_dir=data_dir)
+    return run(specs, records, executor=executor, measures=MEASURES, progress=on_progress)

@@ -1,4 +1,4 @@
-"""How well a classifier does, and how differently it treats groups. Scores in, one frozen record out."""
+"""Utility of a classifier and differences between groups: scores in, one frozen record out."""
 
 import lazy_loader
 

@@ -70,7 +70,7 @@ def test_missing_label(metric: Callable[..., float]) -> None:
 
 def test_auc_of_one_label_is_undefined() -> None:
     y, scores = np.ones(4, dtype=int), np.linspace(0, 1, 4)
-    with pytest.raises(DataError, match="AUC is undefined: no node has label '0'"):
+    with pytest.raises(DataError, match="area under the ROC curve is undefined: no node has label '0'"):
         auc(y, scores)
     with pytest.warns(UndefinedMetricWarning):
         assert math.isnan(auc(y, scores, undefined="nan"))

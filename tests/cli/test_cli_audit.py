@@ -11,8 +11,7 @@ from typer.testing import Result
 
 from fairpass.cli import data_options
 from fairpass.cli.data_options import GraphOptions
-from fairpass.datasets import columns, describe, from_tables, load, registry, tables
-from fairpass.datasets.findings import find_bias
+from fairpass.datasets import describe, find_bias, from_tables, load, options, registry
 from fairpass.datasets.graph_gain import graph_gain
 
 Run = Callable[..., Result]
@@ -158,7 +157,7 @@ def test_many_labels_and_no_edges(run: Run, own_tables: Tables) -> None:
         ({"nodes": "nowhere.csv"}, "'nodes': there is no file 'nowhere.csv'"),
         ({"label": "hird"}, "'nodes' has no column 'hird': did you mean 'hired'?"),
         ({"sensitive": "hired"}, "'label' and 'sensitive' must be different columns (both are 'hired')"),
-        ({"max-levels": "1"}, "column 'hired' has 2 distinct values"),
+        ({"max-levels": "1"}, "'max_levels' must be at least 2 (got 1)"),
         (
             {"text-encoding": "klingon"},
             "'text_encoding' must be an encoding that Python knows (got 'klingon')",
@@ -177,8 +176,8 @@ def test_unknown_benchmark(run: Run) -> None:
     result = run("audit", "nodes.csv", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: there is no data set 'nodes.csv': give one of german, credit, bail, adult, income, nba, reed98, "
-        "amherst41, johns-hopkins55, or your own tables with --nodes and --edges\n"
+        "Error: there is no data set 'nodes.csv': give one of adult, amherst41, bail, credit, german, income, "
+        "johns-hopkins55, nba, reed98, or your own tables with --nodes and --edges\n"
     )
 
 
@@ -206,8 +205,8 @@ def test_usage_errors(run: Run, arguments: list[str], message: str) -> None:
 
 def test_choices_are_those_of_the_library() -> None:
     assert get_args(data_options.Scale) == get_args(registry.Scale)
-    assert get_args(data_options.Missing) == get_args(columns.Missing)
-    assert get_args(data_options.MissingSensitive) == get_args(tables.MissingSensitive)
+    assert get_args(data_options.Missing) == get_args(options.Missing)
+    assert get_args(data_options.MissingSensitive) == get_args(options.MissingSensitive)
 
 
 def test_defaults_for_what_was_not_said(own_tables: Tables) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.projects.applicants import applicants, write_project
 
-from fairpass.datasets.inspection import inspect_tables
+from fairpass.datasets.table_inspection import inspect_tables
 from fairpass.projects.config import ConfigError, load_config
 from fairpass.projects.template import template
 

@@ -50,6 +50,7 @@ _EXPECTED = {
     "less_than": "less than {lt:g}",
     "literal_error": "one of {expected}",
     "string_too_short": "a text that is not empty",
+    "too_short": "a list that is not empty",
 }
 
 
@@ -63,7 +64,7 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
     """
     # A misspelt name comes before the name that is missing because of it.
     first, *others = sorted(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
-    kind, limits, got = first["type"], first.get("ctx", {}), first["input"]
+    kind, limits = first["type"], first.get("ctx", {})
     if "error" in limits:  # raised by a validator of the model, in its own words
         return str(limits["error"])
     field = str(first["loc"][0])
@@ -71,8 +72,11 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
         return f"there is no {name} {field!r}: {did_you_mean(field, known)}"
     if kind == "missing" and len(first["loc"]) == 1:
         return f"'{field}' is missing"
-    # A union has an error for each of its types.
-    kinds = dict.fromkeys([kind, *(other["type"] for other in others if other["loc"][0] == field)])
+    # A union has an error for each of its types; the deepest ones are about the type that fits best.
+    of_field = [each for each in (first, *others) if each["loc"][0] == field]
+    depth = max(len(each["loc"]) for each in of_field)
+    closest = [each for each in of_field if len(each["loc"]) == depth]
+    kinds, got = dict.fromkeys(each["type"] for each in closest), closest[0]["input"]
     expected = " or ".join(_EXPECTED.get(each, first["msg"]) for each in kinds).format(**limits)
     return f"'{field}' must be {expected.replace(' or ', ', ') if kind == 'literal_error' else expected} (got {got!r})"
 

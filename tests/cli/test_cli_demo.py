@@ -10,8 +10,8 @@ import pytest
 from typer.testing import Result
 
 from fairpass.cli import demo as demo_module
-from fairpass.methods.comparison import Comparison
 from fairpass.report import Evidence
+from fairpass.runs import Comparison
 
 Run = Callable[..., Result]
 METHODS = ["constant", "logistic", "gcn", "gmmd (dp)", "gmmd (eo)"]

@@ -11,8 +11,8 @@ from torch_geometric.data import Data
 from typer.testing import Result
 
 from fairpass.datasets import download
-from fairpass.experiments import Records, Spec, items, runner
-from fairpass.experiments.records import Record
+from fairpass.experiments import Records, items
+from fairpass.runs import RunRecord, RunSpec, runner
 
 Run = Callable[..., Result]
 
@@ -63,16 +63,16 @@ def test_json_has_tables_claims_and_files(run_json: Callable[..., Any], tmp_path
 def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = runner.make_records
 
-    def press(data: Data, batch: Sequence[Spec]) -> list[Record]:
+    def press(data: Data, batch: Sequence[RunSpec], **options: Any) -> list[RunRecord]:
         if batch[0].configuration.method == "gmmd-s":
             raise KeyboardInterrupt
-        return make(data, batch)
+        return make(data, batch, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(runner, "make_records", press)
         result = run("reproduce", "mlp", *GERMAN, "--out", tmp_path)
     assert result.exit_code == 130
-    advice = "the same command, without --fresh, goes on from there"
+    advice = "the same command without --fresh continues from there"
     assert result.stderr == f"What was done is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
     done = len(Records(tmp_path / "records"))
     assert 0 < done < 12

@@ -41,7 +41,7 @@ class Split:
             mask[part] = True
         return cls(*masks)
 
-    def masks(self) -> dict[str, NDArray[np.bool_]]:
+    def masks(self) -> dict[str, Any]:
         """Return the masks by their names in a graph."""
         return {f"{field.name}_mask": getattr(self, field.name) for field in fields(self)}
 

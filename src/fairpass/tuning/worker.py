@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
-from fairpass.methods.population import BATCH_ROWS, fit_all
+from fairpass.runs.population import BATCH_ROWS, fit_all
 from fairpass.training import EpochRecord
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.choice import choose

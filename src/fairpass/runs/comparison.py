@@ -1,0 +1,139 @@
+"""Several methods on one graph, side by side; a store with a file of its own."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from fairpass import __version__
+from fairpass.errors import DataError
+from fairpass.files import write_text
+from fairpass.methods import Constant, NodeClassifier
+from fairpass.runs.spec import Configuration, RunSpec
+from fairpass.runs.store import RunRecord
+from fairpass.runs.summary import Row, summarise
+from fairpass.training import fingerprint
+
+_KIND = "fairpass comparison"
+
+
+@dataclass
+class Comparison:
+    """Methods, a graph, and the runs made so far.
+
+    Attributes:
+        graph: fingerprint of the graph.
+        provenance: where the graph is from.
+        methods: configurations by name.
+        runs: at most one for each method and seed.
+        version: of the library.
+        path: JSON file that is written after every run; None for none.
+    """
+
+    graph: str
+    provenance: Mapping[str, Any] | None
+    methods: Mapping[str, Configuration]
+    runs: list[RunRecord] = field(default_factory=list)
+    version: str = __version__
+    path: Path | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls, methods: Mapping[str, NodeClassifier], data: Data, path: str | os.PathLike[str] | None = None
+    ) -> "Comparison":
+        """Start a comparison, or go on with the one in a file; raise `DataError` if that is of something else."""
+        configurations = {name: Configuration.of(classifier) for name, classifier in methods.items()}
+        made = cls(fingerprint(data), data.get("provenance"), configurations, path=None if path is None else Path(path))
+        if made.path is not None and made.path.exists():
+            made._take_over(cls.load(made.path))
+        return made
+
+    def _take_over(self, earlier: "Comparison") -> None:
+        if earlier.graph != self.graph:
+            raise DataError("the earlier results must be of the same graph, split and features (they are not)")
+        if earlier.version != self.version:
+            raise DataError(f"the earlier results must be of version {self.version} (got {earlier.version})")
+        for name in earlier.methods.keys() & self.methods.keys():
+            if difference := _difference(earlier.methods[name], self.methods[name]):
+                raise DataError(f"the earlier results must be of {name!r} as it is now (it had {difference})")
+        self.methods, self.runs = {**earlier.methods, **self.methods}, earlier.runs
+
+    def specs(self, methods: Iterable[str], seeds: Iterable[int]) -> list[RunSpec]:
+        """Return the runs of some methods with some seeds, all methods with the first seed first."""
+        names = list(methods)
+        return [RunSpec(self.graph, self.methods[name], seed, name=name) for seed in seeds for name in names]
+
+    def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """Return the runs that were not made or have failed."""
+        made = {(run.method, run.seed) for run in self.runs if run.error is None}
+        return [spec for spec in specs if (spec.label, spec.seed) not in made]
+
+    def keep(self, spec: RunSpec, record: RunRecord) -> None:
+        """Keep the record of a run."""
+        self.add(record)
+
+    def add(self, run: RunRecord) -> None:
+        """Keep a run in place of an earlier one with the same method and seed, also in the file."""
+        self.runs = [other for other in self.runs if (other.method, other.seed) != (run.method, run.seed)] + [run]
+        if self.path is not None:
+            self.save(self.path)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """One row for each method that has been run, in the order of `methods`."""
+        order = list(self.methods)
+        runs = sorted(self.runs, key=lambda run: order.index(run.method))
+        return summarise(runs, [name for name, each in self.methods.items() if each.method == Constant.name])
+
+    def row(self, method: str) -> Row:
+        """Return the row of one method."""
+        found = {row.method: row for row in self.rows}
+        if method not in found:
+            raise ValueError(f"'method' must be one of {', '.join(found)} (got {method!r})")
+        return found[method]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values, with the rows for readers who only want these."""
+        return {
+            "kind": _KIND,
+            "version": self.version,
+            "graph": self.graph,
+            "provenance": self.provenance,
+            "methods": {name: configuration.to_dict() for name, configuration in self.methods.items()},
+            "rows": [row.to_dict() for row in self.rows],
+            "runs": [run.to_dict() for run in self.runs],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the comparison to a JSON file."""
+        return write_text(path, json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Comparison":
+        """Read what `save` wrote, or raise `DataError`."""
+        try:
+            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+            if stored["kind"] != _KIND:
+                raise ValueError(f"it is a {stored['kind']}")
+            methods = {name: Configuration(**each) for name, each in stored["methods"].items()}
+            runs = [RunRecord.from_dict(run) for run in stored["runs"]]
+            return cls(stored["graph"], stored["provenance"], methods, runs, stored["version"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"'{path}' must be a {_KIND} (damaged or not one: {error})") from None
+
+
+def _difference(earlier: Configuration, now: Configuration) -> str:
+    """Return in which settings a classifier was different; empty if in none."""
+    before, after = (
+        {"method": each["method"], **each["parameters"], **each["training"]}
+        for each in (earlier.to_dict(), now.to_dict())
+    )
+    return ", ".join(
+        f"{name}={before.get(name)!r}, now {after.get(name)!r}"
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    )

@@ -1,0 +1,128 @@
+"""Where batches of runs are computed: in this process, or in several."""
+
+import multiprocessing
+import pickle
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch_geometric.data import Data
+
+Batch = TypeVar("Batch")
+T = TypeVar("T")
+Work = Callable[[Data, Batch], T]
+Results = Generator[tuple[Batch, T | None], None, None]
+
+
+class Executor(Protocol):
+    """Computes batches on one graph at a time."""
+
+    @property
+    def jobs(self) -> int:
+        """How many batches are computed at once."""
+        ...
+
+    def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
+        """Yield each batch with `work(data, batch)`, in any order; None if its process was killed.
+
+        Closing the iterator early stops the work.
+        """
+        ...
+
+
+class InProcess:
+    """One batch after the other, in this process."""
+
+    jobs = 1
+
+    def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
+        """Yield each batch with its result."""
+        return ((batch, work(data, batch)) for batch in batches)
+
+
+class Processes:
+    """Several processes on this machine, each with its share of torch's threads."""
+
+    def __init__(self, jobs: int) -> None:
+        if jobs < 1:
+            raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
+        self.jobs = jobs
+
+    def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
+        """Yield each batch with its result, as soon as it is there."""
+        jobs = min(self.jobs, len(batches))
+        if jobs <= 1:
+            yield from InProcess().map(work, data, batches)
+            return
+        lost = []
+        with worker_pool(data, jobs) as submit:
+            waiting = {submit(work, batch): batch for batch in batches}
+            for done in as_completed(waiting):
+                try:
+                    yield waiting[done], done.result()
+                except BrokenProcessPool:
+                    lost.append(waiting[done])
+        # A killed process (out of memory) breaks the pool, and every unfinished batch is lost. It is not known which
+        # one was to blame, so each gets a process of its own, one after the other.
+        for batch in lost:
+            with worker_pool(data, 1) as submit:
+                try:
+                    yield batch, submit(work, batch).result()
+                except BrokenProcessPool:
+                    yield batch, None
+
+
+def executor_for(jobs: int) -> Executor:
+    """Return the executor for a number of processes."""
+    return InProcess() if jobs == 1 else Processes(jobs)
+
+
+@contextmanager
+def worker_pool(data: Data, jobs: int, *, caller_works: bool = False) -> Iterator[Callable[..., "Future[Any]"]]:
+    """Start processes that know the graph; yield a function that submits `work(data, batch)` to them.
+
+    Args:
+        data: the graph.
+        jobs: number of processes; each gets its share of torch's threads.
+        caller_works: whether this process is one of them, with its share of the threads until the others have ended.
+    """
+    threads = torch.get_num_threads()
+    share = max(1, threads // jobs)
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        jobs - caller_works,
+        # Spawned, because a fork of a process with threads, as torch has, may hang.
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        # Pickled here: multiprocessing would put the tensors into shared memory, and containers have little of that.
+        initargs=(pickle.dumps(data), share),
+    )
+    try:
+        if caller_works:
+            torch.set_num_threads(share)
+        yield lambda work, batch: pool.submit(_call, work, batch)
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+_graph: Data
+
+
+def _start(graph: bytes, threads: int) -> None:
+    global _graph  # noqa: PLW0603 # set once per worker process
+    _graph = pickle.loads(graph)
+    torch.set_num_threads(threads)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker silently
+
+
+def _call(work: Callable[[Data, Batch], T], batch: Batch) -> T:
+    return work(_graph, batch)

@@ -1,0 +1,169 @@
+"""Many classifiers fitted on one graph: those of one shape as one batched program, the others one by one."""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Generator
+from torch_geometric.data import Data
+
+from fairpass.errors import FairpassError
+from fairpass.methods import NodeClassifier
+from fairpass.runs.executors import worker_pool
+from fairpass.training import Task, seeded
+from fairpass.training.history import EpochRecord
+from fairpass.training.population import COMMON_SETTINGS, Member, train_population
+from fairpass.training.tensors import to_json
+
+MemberCallback = Callable[[int, EpochRecord], None]
+Errors = list[FairpassError | None]
+
+# Node representations, nodes times members, in one batch. Small graphs gain from many members until they no longer fit
+# the cache; on large ones two members at a time already keep the cores busy.
+BATCH_ROWS = 1 << 16
+
+
+def fit_all(
+    classifiers: Sequence[NodeClassifier],
+    data: Data,
+    *,
+    jobs: int = 1,
+    callback: MemberCallback | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> Errors:
+    """Fit every classifier in place; return for each the error that it failed with, or None.
+
+    The results are those of `fit`, up to rounding. Classifiers of one method are trained together if they differ only
+    in the method's `per_member` hyper-parameters, learning rate, weight decay, seed, epochs and patience.
+
+    Args:
+        classifiers: of any methods, each with its own hyper-parameters and training settings.
+        data: the graph; not modified.
+        jobs: processes to share the work, this one included; each gets its share of torch's threads.
+        callback: called with a classifier's index and the record of each of its epochs (only of those fitted in this
+            process; with one job, all).
+        batch_rows: how many node representations (nodes times members) to have in one batch.
+    """
+    if jobs < 1:
+        raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
+    errors: Errors = [None] * len(classifiers)
+    todo = batches(classifiers, batch_rows // max(1, data.num_nodes or 0), jobs)
+    task_on = cache(partial(Task, data))
+
+    def fit_here(batch: Sequence[int]) -> None:
+        def report(member: int, record: EpochRecord) -> None:
+            if callback is not None:
+                callback(batch[member], record)
+
+        for i, error in zip(batch, _fit_batch([classifiers[i] for i in batch], data, task_on, report), strict=True):
+            errors[i] = error
+
+    jobs = min(jobs, len(todo))
+    if jobs <= 1:
+        for batch in todo:
+            fit_here(batch)
+        return errors
+    # This process takes its share: it can start at once, while the others still load their libraries.
+    with worker_pool(data, jobs, caller_works=True) as submit:
+        waiting = [
+            (batch, submit(_fit_in_worker, [classifiers[i] for i in batch]))
+            for number, batch in enumerate(todo)
+            if number % jobs
+        ]
+        for batch in todo[::jobs]:
+            fit_here(batch)
+        for batch, done in waiting:
+            for i, (fitted, error) in zip(batch, done.result(), strict=True):
+                vars(classifiers[i]).update(fitted)
+                errors[i] = error
+    return errors
+
+
+def batches(classifiers: Sequence[NodeClassifier], size: int, jobs: int) -> list[list[int]]:
+    """Return the indices of those that are trained together, at most `size` of them, the others one by one.
+
+    Every process gets as many batches, of about the same size, but none with fewer than two members.
+    """
+    alike: dict[str | None, list[int]] = {}
+    for i, classifier in enumerate(classifiers):
+        alike.setdefault(_shape(classifier), []).append(i)
+    found = []
+    for shape, indices in alike.items():
+        if shape is None:
+            found += [[i] for i in indices]
+            continue
+        shares = -(-len(indices) // (max(2, size) * jobs)) * jobs
+        shares = max(1, min(shares, len(indices) // 2))
+        bounds = [len(indices) * k // shares for k in range(shares + 1)]
+        found += [indices[start:end] for start, end in pairwise(bounds)]
+    return found
+
+
+def _shape(classifier: NodeClassifier) -> str | None:
+    """Return what classifiers that train together have in common; None for one that trains alone."""
+    if classifier.trains_alone:
+        return None
+    own = set(classifier.per_member or ())
+    shared = {
+        # A value of None cannot be a row of numbers.
+        name: value if name not in own else value is None
+        for name, value in classifier.hyperparameters.items()
+    }
+    return to_json([classifier.name, shared, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])
+
+
+def _fit_in_worker(
+    data: Data, classifiers: Sequence[NodeClassifier]
+) -> list[tuple[dict[str, Any], FairpassError | None]]:
+    errors = _fit_batch(classifiers, data, partial(Task, data), _ignore)
+    return [(vars(classifier), error) for classifier, error in zip(classifiers, errors, strict=True)]
+
+
+def _ignore(member: int, record: EpochRecord) -> None:
+    """Report nothing."""
+
+
+def _fit_batch(
+    classifiers: Sequence[NodeClassifier], data: Data, task_on: Callable[[str], Task], callback: MemberCallback
+) -> Errors:
+    first = classifiers[0]
+    if first.trains_alone:
+        return [_error_of(first.fit, data, callbacks=[partial(callback, 0)])]
+    task = task_on(first.training.device)
+    errors = [_error_of(classifier._check_task, task) for classifier in classifiers]
+    members = {i: _member(classifier, task) for i, classifier in enumerate(classifiers) if errors[i] is None}
+    indices = list(members)
+
+    def report(row: int, record: EpochRecord) -> None:
+        callback(indices[row], record)
+
+    if members:
+        with seeded(0, deterministic=first.training.deterministic):  # members draw from their own generators
+            train_population([*members.values()], task, on_epoch=report)
+    for i, member in members.items():
+        header = classifiers[i]._describe(task, data)
+        errors[i] = _error_of(classifiers[i]._accept, member.program, member.state, header, task)
+    return errors
+
+
+def _error_of(action: Callable[..., object], *arguments: Any, **options: Any) -> FairpassError | None:
+    try:
+        action(*arguments, **options)
+    except FairpassError as error:
+        return error
+    return None
+
+
+def _member(classifier: NodeClassifier, task: Task) -> Member:
+    """Return a program as `fit` would build it, and a generator in the state in which `fit` would go on."""
+    training = classifier.training
+    with seeded(training.seed, deterministic=training.deterministic):
+        program = classifier.build(task).to(task.device)
+        generator = Generator(task.device)
+        if task.device.type == "cpu":
+            generator.set_state(torch.get_rng_state())
+        else:
+            generator.manual_seed(training.seed)
+    return Member(program, training, generator)

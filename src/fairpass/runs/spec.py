@@ -1,0 +1,126 @@
+"""What to run: a method with its settings, on a graph, with a seed."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+from fairpass.methods import NodeClassifier, method
+from fairpass.methods.parameters import stored_parameters
+from fairpass.training.tensors import to_json
+
+# Training settings added since version 0.1, with the value that means "as before" (a method's own are in its `before`).
+# A setting with this value is left out of a run's identity, so that records made before it existed are still found.
+ADDED_SINCE_0_1: Mapping[str, Any] = {"postprocess": "none", "constraint": "demographic_parity", "window": 1}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A method with its settings.
+
+    Attributes:
+        method: its name in the registry.
+        parameters: hyper-parameters; those left out have the method's defaults.
+        training: settings of the training loop, without the seed; those left out have the method's defaults.
+        scale: feature scaling of a benchmark graph: `"minmax"`, `"standard"` or `"none"`.
+        kind: the class, for methods that are not in the registry.
+    """
+
+    method: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    scale: str = "minmax"
+    kind: type[NodeClassifier] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, classifier: NodeClassifier) -> Self:
+        """Return the configuration of a classifier, with every setting but the seed."""
+        training = classifier.training.to_dict()
+        del training["seed"]
+        return cls(classifier.name, classifier.hyperparameters, training, kind=type(classifier))
+
+    def but(self, *, training: Mapping[str, Any] | None = None, scale: str | None = None, **parameters: Any) -> Self:
+        """Return a copy with some settings changed."""
+        return replace(
+            self,
+            parameters={**self.parameters, **parameters},
+            training={**self.training, **(training or {})},
+            scale=scale or self.scale,
+        )
+
+    def classifier(self, seed: int = 0) -> NodeClassifier:
+        """Return the unfitted classifier."""
+        found = self.kind or method(self.method)
+        defaults = found(**self.parameters).training
+        return found(**self.parameters, training=defaults.but(**self.training, seed=seed))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return method, parameters and training as plain JSON values (tuples become lists)."""
+        parameters = stored_parameters(self.parameters)
+        return _plain({"method": self.method, "parameters": parameters, "training": self.training})
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run: a configuration on a graph with a seed.
+
+    Attributes:
+        dataset: name of a benchmark, or any name under which :func:`fairpass.runs.run` is given the graph.
+        configuration: the method with its settings.
+        seed: of the training.
+        measures: what to measure in addition to the evaluation.
+        split: seed of a benchmark's split; None for the published one.
+        name: how a comparison calls the configuration; by default the method's name.
+    """
+
+    dataset: str
+    configuration: Configuration
+    seed: int = 0
+    measures: tuple[str, ...] = ()
+    split: int | None = None
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name, or the method's."""
+        return self.name or self.configuration.method
+
+    def classifier(self) -> NodeClassifier:
+        """Return the unfitted classifier."""
+        return self.configuration.classifier(self.seed)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything the result depends on, with all defaults filled in, as plain JSON values.
+
+        Settings added since version 0.1 are included only if they differ from the old behaviour.
+        """
+        classifier = self.classifier()
+        values: dict[str, Any] = {
+            "dataset": self.dataset,
+            "scale": self.configuration.scale,
+            "method": self.configuration.method,
+            "parameters": _without(classifier.before, stored_parameters(classifier.hyperparameters)),
+            "training": _without(ADDED_SINCE_0_1, classifier.training.to_dict()),
+            "measures": list(self.measures),
+        }
+        if self.split is not None:
+            values["split"] = self.split
+        return _plain(values)
+
+    @cached_property
+    def key(self) -> str:
+        """Name of the run's record; it changes with anything that the result depends on."""
+        digest = hashlib.sha256(to_json(self.identity).encode()).hexdigest()[:16]
+        return f"{self.dataset}-{self.configuration.method}-{digest}"
+
+
+def _without(added: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in added or value != added[name]}
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(to_json(values))
+    return plain

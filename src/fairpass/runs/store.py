@@ -1,0 +1,136 @@
+"""The records of runs: what one run gives, and a directory that keeps them.
+
+A directory holds single records, `<key>.json`, and packed ones, a line each in `*.jsonl`. Runs arrive as the former; a
+repository keeps thousands of them as the latter.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from fairpass.errors import DataError
+from fairpass.files import write_text
+from fairpass.metrics import Evaluation
+from fairpass.runs.spec import RunSpec
+
+StoredRecord = Mapping[str, Any]
+"""A record as `RunStore` keeps it: a spec's key and identity, and the outcome, with metrics in percent."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What one run gives: an evaluation on the test nodes, or an error."""
+
+    method: str
+    """Name of the method, or of its configuration in a comparison."""
+    seed: int
+    seconds: float
+    """Training time; of runs that were trained together, an equal share."""
+    evaluation: Evaluation | None = None
+    error: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What a `RunStore` keeps in addition to the spec: environment, selected epoch, metrics, measures."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values without `facts`; `from_dict` is the inverse."""
+        return {
+            "method": self.method,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
+            "error": self.error,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "RunRecord":
+        """Rebuild a record from `to_dict`."""
+        stored = values["evaluation"]
+        return cls(**{**values, "evaluation": stored and Evaluation.from_dict(stored)})
+
+
+class Store(Protocol):
+    """Where :func:`fairpass.runs.run` looks for records and keeps new ones."""
+
+    def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """Return the runs that are still to be made, each once."""
+        ...
+
+    def keep(self, spec: RunSpec, record: RunRecord) -> None:
+        """Keep the record of a run."""
+        ...
+
+
+class RunStore:
+    """Records by the key of their spec.
+
+    Args:
+        directory: where they are kept; need not exist. None keeps them in memory only.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
+        self.directory = None if directory is None else Path(directory)
+        self._records: dict[str, StoredRecord] = {}
+        if self.directory is None:
+            return
+        for path in sorted(self.directory.glob("*.jsonl")):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                self._read(line, f"{path}, line {number}")
+        for path in sorted(self.directory.glob("*.json")):
+            self._read(path.read_text(), str(path))
+
+    def _read(self, text: str, where: str) -> None:
+        try:
+            record = json.loads(text)
+            self._records[record["key"]] = record
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"'{where}' must hold a record of a run (damaged or not one: {error})") from None
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __contains__(self, spec: object) -> bool:
+        return isinstance(spec, RunSpec) and spec.key in self._records
+
+    def __iter__(self) -> Iterator[StoredRecord]:
+        return iter(self._records.values())
+
+    def get(self, spec: RunSpec) -> StoredRecord | None:
+        """Return the record of a run, or None if it was not made."""
+        return self._records.get(spec.key)
+
+    def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """Return the runs that have no record, or one of an accident (out of memory, say), each once."""
+        return list({spec.key: spec for spec in specs if (self.get(spec) or {"retry": True}).get("retry")}.values())
+
+    def keep(self, spec: RunSpec, record: RunRecord) -> None:
+        """Keep the record of a run."""
+        outcome = {"seconds": round(record.seconds, 3), "error": record.error, **record.facts}
+        self.add({"key": spec.key, **spec.identity, "seed": spec.seed, **outcome})
+
+    def add(self, record: StoredRecord) -> None:
+        """Keep a record as it is, in its own file if there is a directory."""
+        if self.directory is not None:
+            write_text(self.directory / f"{record['key']}.json", json.dumps(record, allow_nan=False) + "\n")
+        self._records[record["key"]] = record
+
+    def forget(self, specs: Iterable[RunSpec]) -> None:
+        """Drop the records of some runs, so that they are made again; files are replaced only then."""
+        for spec in specs:
+            self._records.pop(spec.key, None)
+
+    def pack(self, keys: Iterable[str], path: str | os.PathLike[str]) -> int:
+        """Write some records as lines of one file, sorted by key; return how many there were."""
+        lines = [json.dumps(self._records[key], allow_nan=False) for key in sorted({*keys} & self._records.keys())]
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        return len(lines)
+
+    def frame(self) -> pd.DataFrame:
+        """Return a table with one row per run; nested values have columns such as `test.ACC` (in percent)."""
+        nested = ("measured", "measures")
+        rows = [{name: value for name, value in record.items() if name not in nested} for record in self]
+        return pd.json_normalize(rows, max_level=1)

@@ -1,0 +1,149 @@
+"""Runs in this process and in others: a failure concerns that run only."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterable
+from typing import ClassVar
+
+import pytest
+import torch
+from tests.methods.ingredients import small_graph
+from torch_geometric.data import Data
+
+from fairpass.errors import DataError
+from fairpass.methods import GCN, Constant, NodeClassifier
+from fairpass.runs import Comparison, Progress, RunRecord, executor_for, run
+from fairpass.training import EpochRecord, Program, Task, Training
+
+
+class Failing(Constant):
+    """Fails with the error it is given."""
+
+    name: ClassVar[str] = "failing"
+
+    def __init__(self, *, error: Exception | None = None, training: Training | None = None) -> None:
+        super().__init__(training=training)
+        self.error = error
+
+    def build(self, task: Task) -> Program:
+        if self.error is not None:
+            raise self.error
+        os.kill(os.getpid(), signal.SIGKILL)  # what the system does when memory runs out
+        return super().build(task)
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    return small_graph()
+
+
+def quick() -> dict[str, NodeClassifier]:
+    return {"constant": Constant(), "gcn": GCN(hidden=4, training=Training(epochs=3))}
+
+
+def run_all(methods: dict[str, NodeClassifier], seeds: Iterable[int], data: Data, **options: object) -> list[RunRecord]:
+    """Run each method on its own, as `fairpass compare` does."""
+    comparison = Comparison.of(methods, data)
+    specs = comparison.specs(methods, seeds)
+    run(specs, comparison, graphs={comparison.graph: data}, **{"together": False, **options})  # type: ignore[arg-type] # any
+    return comparison.runs
+
+
+def outcomes(runs: Iterable[RunRecord]) -> dict[tuple[str, int], object]:
+    return {(run.method, run.seed): run.evaluation or run.error for run in runs}
+
+
+def test_a_run_is_a_fit_and_an_evaluation(data: Data) -> None:
+    epochs: list[EpochRecord] = []
+    fitted: list[NodeClassifier] = []
+    _, made = run_all(
+        quick(),
+        [5],
+        data,
+        on_epoch=lambda spec, record: epochs.append(record),
+        on_fitted=lambda spec, model: fitted.append(model),
+    )
+    assert (made.method, made.seed, made.error) == ("gcn", 5, None)
+    expected = GCN(hidden=4, training=Training(epochs=3, seed=5)).fit(data)
+    assert made.evaluation == expected.evaluate(data) == fitted[1].evaluate(data)
+    assert made.seconds > 0
+    assert len(epochs) == 1 + 3
+    assert RunRecord.from_dict(made.to_dict()) == made
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (DataError("'x' is odd"), "'x' is odd"),
+        (MemoryError(), "there is not enough memory"),
+        (TypeError("a bug"), "TypeError: a bug"),
+        (ValueError(), "ValueError: "),
+    ],
+)
+@pytest.mark.parametrize("together", [True, False])
+def test_a_failing_run_does_not_stop_the_others(data: Data, error: Exception, message: str, together: bool) -> None:
+    methods = {"failing": Failing(error=error), **quick()}
+    runs = run_all(methods, [0], data, together=together)
+    assert [made.method for made in runs] == list(methods)
+    assert runs[0].error == message
+    assert runs[0].evaluation is None
+    assert RunRecord.from_dict(runs[0].to_dict()) == runs[0]
+    assert bool(runs[0].facts.get("retry")) != isinstance(error, DataError)
+    assert all(made.error is None and made.evaluation is not None for made in runs[1:])
+
+
+def test_an_interruption_is_no_failure(data: Data) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_all(quick(), [0], data, on_epoch=interrupt)
+
+
+def test_data_is_checked_before_any_work(data: Data) -> None:
+    without = data.clone()
+    without.test_mask = data.test_mask & (data.sens == 0)
+    with pytest.raises(DataError, match="group"):
+        run_all({"never": Failing()}, [0], without)
+
+
+def test_jobs_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"'jobs' must be at least 1 \(got 0\)"):
+        executor_for(0)
+
+
+def test_nothing_to_do(data: Data) -> None:
+    assert run_all({}, [], data, executor=executor_for(4)) == []
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_results_and_end_when_asked(data: Data) -> None:
+    planned = {**quick(), "failing": Failing(error=DataError("no"))}
+    endless = GCN(hidden=4, training=Training(epochs=10**9))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as the processes have, so that sums are added up alike
+    try:
+        expected = outcomes(run_all(planned, [0, 1], data))
+    finally:
+        torch.set_num_threads(threads)
+    comparison = Comparison.of({**planned, "endless": endless}, data)
+    specs = [*comparison.specs(planned, [0, 1]), *comparison.specs(["endless"], [0])]
+
+    def stop(progress: Progress) -> None:
+        if progress.done == len(expected):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(specs, comparison, graphs={comparison.graph: data}, executor=executor_for(2), together=False, progress=stop)
+    assert outcomes(comparison.runs) == expected
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.slow
+def test_a_killed_process_costs_its_own_run_only(data: Data) -> None:
+    methods: dict[str, NodeClassifier] = {"killed": Failing(), "constant": Constant()}
+    assert outcomes(run_all(methods, [0], data, executor=executor_for(2))) == {
+        ("killed", 0): "its process was killed (is there enough memory?)",
+        **outcomes(run_all({"constant": Constant()}, [0], data)),
+    }

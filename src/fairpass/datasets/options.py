@@ -35,7 +35,7 @@ def _option(
     section: Section, description: str, default: Any = ..., *, key: str | None = None, **constraints: Any
 ) -> Any:
     """Declare an option; in the settings file it is `key` (by default its own name) of a section."""
-    extra = {"section": section, "key": key}
+    extra: dict[str, Any] = {"section": section, "key": key}
     return Field(default, description=description, json_schema_extra=extra, **constraints)
 
 

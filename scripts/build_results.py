@@ -9,7 +9,8 @@ Run from the repository's root, where fairpass is installed:
 import argparse
 from pathlib import Path
 
-from fairpass.experiments import DATASETS, ITEMS, write_results_page
+from fairpass.experiments import ITEMS, write_results_page
+from fairpass.experiments.settings import DATASETS
 from fairpass.runs import RunStore
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from tests.experiments import made_up
 
-from fairpass.experiments import DATASETS, ITEMS, ItemResults
+from fairpass.experiments import ITEMS, ItemResults
+from fairpass.experiments.settings import DATASETS
 from fairpass.runs import RunStore
 
 AllResults = dict[str, ItemResults]

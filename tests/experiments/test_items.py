@@ -2,8 +2,8 @@
 
 import pytest
 
-from fairpass.experiments import DATASETS, EXTRA_MEASURES, ITEMS, Item
-from fairpass.experiments.settings import baseline
+from fairpass.experiments import EXTRA_MEASURES, ITEMS, Item
+from fairpass.experiments.settings import DATASETS, baseline
 from fairpass.runs import TIMING
 
 every_item = pytest.mark.parametrize("item", ITEMS.values(), ids=str)

@@ -162,8 +162,7 @@ def test_configurations_name_what_is_not_the_default(results: AllResults) -> Non
 def test_times_are_per_epoch_and_relative_to_gcn(results: AllResults) -> None:
     (table,) = results["runtime"].tables
     rows = {row[0].text: dict(zip(table.columns, row, strict=True)) for row in table.rows}
-    gcn = results["runtime"].one("german", "GCN")
-    assert gcn is not None
+    (gcn,) = results["runtime"].of("german", "GCN")
     (run,) = gcn.records
     assert rows["GCN"]["German: ms per epoch"].value == pytest.approx(1000 * run["seconds"] / run["epochs"])
     assert rows["GCN"]["German: × GCN"].text == "1.0"

@@ -63,7 +63,8 @@ def reproduce(
     configuration has changed are made again. Tables are written as Markdown, LaTeX and CSV, figures as PNG and SVG.
     """
     with working("Starting"):
-        from fairpass.experiments import DATASETS, ITEMS, ItemResults, write_item
+        from fairpass.experiments import ITEMS, ItemResults, write_item
+        from fairpass.experiments.settings import DATASETS
         from fairpass.runs import RunStore
 
     items = list(ITEMS) if item == ALL else [item]

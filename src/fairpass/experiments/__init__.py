@@ -13,16 +13,5 @@ from fairpass.experiments.extra_measures import EXTRA_MEASURES
 from fairpass.experiments.item import Item, ItemResults
 from fairpass.experiments.items import ITEMS
 from fairpass.experiments.page import write_item, write_results_page
-from fairpass.experiments.settings import DATASETS
 
-__all__ = [
-    "DATASETS",
-    "EXTRA_MEASURES",
-    "ITEMS",
-    "Cell",
-    "CellResult",
-    "Item",
-    "ItemResults",
-    "write_item",
-    "write_results_page",
-]
+__all__ = ["EXTRA_MEASURES", "ITEMS", "Cell", "CellResult", "Item", "ItemResults", "write_item", "write_results_page"]

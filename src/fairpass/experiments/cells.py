@@ -14,9 +14,15 @@ from fairpass.runs import Configuration, RunSpec, RunStore, StoredRecord, ranks
 
 METRICS = tuple(metric.label for metric in SELECTION)
 
-QUICK_EPOCHS, QUICK_POINTS, QUICK_SEEDS = 20, 3, 2
+Means = Mapping[str, float]
+"""Mean of each metric over the seeds, in percent."""
+
+QUICK_EPOCHS = 20
 # What some methods do before their first epoch.
-_QUICK_PARAMETERS = {"fairgnn": {"estimator_epochs": 40}, "edits": {"debias_epochs": 10}}
+_QUICK_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "fairgnn": {"estimator_epochs": 40},
+    "edits": {"debias_epochs": 10},
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ class CellResult:
         """Choose among the candidates whose runs were all made without error; None if there are none."""
         found = []
         for candidate in cell.candidates:
-            records = [record for spec in cell.runs(candidate) if (record := store.get(spec)) is not None]
-            made = tuple(record for record in records if record["error"] is None)
+            records = [store.get(spec) for spec in cell.runs(candidate)]
+            made = tuple(record for record in records if record is not None and record["error"] is None)
             if len(made) == len(cell.seeds):
                 found.append(cls(cell, candidate, made))
         return max(found, key=lambda result: result.selection, default=None)
@@ -87,7 +93,7 @@ class CellResult:
         return stdev(values) if len(values) > 1 else math.nan
 
     @cached_property
-    def means(self) -> dict[str, float]:
+    def means(self) -> Means:
         """Mean of each of the five metrics, and of utility (AUC, F1, ACC) and bias (ΔDP, ΔEO)."""
         means = {metric: self.mean(metric) for metric in METRICS}
         utility, bias = (fmean(means[metric.label] for metric in metrics) for metrics in (UTILITY, UNFAIRNESS))
@@ -96,8 +102,7 @@ class CellResult:
     @property
     def measured(self) -> dict[str, Any]:
         """The additional measures of the first seed."""
-        found: dict[str, Any] = self.records[0]["measured"]
-        return found
+        return dict(self.records[0]["measured"])
 
     @property
     def is_near_constant(self) -> bool:
@@ -105,9 +110,9 @@ class CellResult:
         return 2 * sum(bool(record["test"]["near_constant"]) for record in self.records) > len(self.records)
 
 
-def average_ranks(tables: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, float]:
+def average_ranks(tables: Iterable[Mapping[Any, Means]]) -> dict[Any, float]:
     """Return each method's rank (1 is the best), averaged over all metrics of all tables that it is in."""
-    frames = [ranks(pd.DataFrame.from_dict(table, orient="index")[list(METRICS)]) for table in tables if table]
+    frames = [ranks(pd.DataFrame(dict(table)).T[list(METRICS)]) for table in tables if table]
     return pd.concat(frames).stack().groupby(level=0, sort=False).mean().to_dict() if frames else {}
 
 
@@ -124,21 +129,20 @@ def better_of(values: Iterable[float], metric: str) -> float:
 
 def quick_cells(cells: Sequence[Cell]) -> list[Cell]:
     """Return a short variant: two seeds, few epochs, the first candidate, at most three points along an axis."""
-    axes: dict[str, list[Any]] = {}
+    axes: dict[str, dict[Any, None]] = {}
     for cell in cells:
         for name, value in cell.at.items():
-            if value not in axes.setdefault(name, []):
-                axes[name].append(value)
-    # Evenly over an axis of numbers, ends included.
-    for name, values in axes.items():
-        if len(values) > QUICK_POINTS and not isinstance(values[0], str):
-            last = len(values) - 1
-            axes[name] = [values[round(i * last / (QUICK_POINTS - 1))] for i in range(QUICK_POINTS)]
+            axes.setdefault(name, {})[value] = None
+    kept = {name: _ends_and_middle(list(values)) for name, values in axes.items()}
     return [
-        replace(cell, candidates=(_quick_candidate(cell.candidates[0]),), seeds=cell.seeds[:QUICK_SEEDS])
+        replace(cell, candidates=(_quick_candidate(cell.candidates[0]),), seeds=cell.seeds[:2])
         for cell in cells
-        if all(value in axes[name] for name, value in cell.at.items())
+        if all(value in kept[name] for name, value in cell.at.items())
     ]
+
+
+def _ends_and_middle(values: list[Any]) -> list[Any]:
+    return values if isinstance(values[0], str) else [values[0], values[round((len(values) - 1) / 2)], values[-1]]
 
 
 def _quick_candidate(configuration: Configuration) -> Configuration:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -14,6 +14,9 @@ from matplotlib.lines import Line2D
 
 from fairpass.experiments.paper import method_of
 from fairpass.files import atomic_path
+
+if TYPE_CHECKING:
+    from fairpass.experiments.item import ItemResults
 
 WIDTH = 7.0
 """Of a page, in inches."""
@@ -33,7 +36,6 @@ STYLES: dict[str, tuple[str, str, Any]] = {
     "GMMD-S": ("#D55E00", "D", (0, (5, 1.5))),
 }
 
-Row = TypeVar("Row")
 Column = TypeVar("Column")
 
 
@@ -43,36 +45,41 @@ def house_style() -> AbstractContextManager[None]:
         return rc_context(fname=path)
 
 
+def panels(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure as wide as a page with rows of axes; `height` is that of a row."""
+    figure = Figure(figsize=(WIDTH, rows * height + 0.4), layout="constrained")
+    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False, **options)]
+
+
 def grid(
-    rows: Sequence[Row],
+    found: "ItemResults",
     columns: Sequence[Column],
-    draw: Callable[[Axes, Row, Column], None],
+    draw: "Callable[[Axes, ItemResults, str, Column], None]",
     *,
-    row_height: float,
+    height: float,
     titles: Iterable[str] = (),
-    row_labels: Iterable[str] = (),
+    row_label: str = "",
     **options: Any,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure as wide as a page, with axes for all rows and columns that `draw` fills, and its axes.
+    """Return a figure with a row of axes for each data set, and the axes.
 
     Args:
-        rows: what `draw` is called with, and likewise `columns`.
-        columns: see `rows`.
-        draw: fills one of the axes.
-        row_height: in inches.
+        found: the results.
+        columns: what the columns show.
+        draw: fills the axes of a data set and a column.
+        height: of a row.
         titles: of the columns.
-        row_labels: left of the rows.
+        row_label: left of each row, with `{}` for the data set.
         **options: for `Figure.subplots`.
     """
-    figure = Figure(figsize=(WIDTH, len(rows) * row_height + 0.4), layout="constrained")
-    axes = [list(row) for row in figure.subplots(len(rows), len(columns), squeeze=False, **options)]
-    for row_axes, row in zip(axes, rows, strict=True):
-        for ax, column in zip(row_axes, columns, strict=True):
-            draw(ax, row, column)
+    datasets = found.datasets(found.item.drawn_from)
+    figure, axes = panels(len(datasets), len(columns), height, **options)
+    for row, (name, dataset) in zip(axes, datasets.items(), strict=True):
+        for ax, column in zip(row, columns, strict=True):
+            draw(ax, found, dataset, column)
+        row[0].set_ylabel(row_label.format(name))
     for ax, title in zip(axes[0], titles, strict=False):
         ax.set_title(title)
-    for row_axes, label in zip(axes, row_labels, strict=False):
-        row_axes[0].set_ylabel(label)
     return figure, axes
 
 

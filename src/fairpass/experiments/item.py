@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from fairpass.experiments.cells import Cell, CellResult, quick_cells
+from fairpass.experiments.cells import Cell, CellResult, Means, quick_cells
 from fairpass.experiments.figures import house_style
 from fairpass.experiments.settings import DATASETS
 from fairpass.experiments.tables import Table
@@ -19,30 +19,24 @@ from fairpass.runs import RunStore
 CLOSE = 1.0
 """Averages that differ by at most this many percentage points are comparable."""
 
-Subject = TypeVar("Subject")
 
-
-class NotMeasured(Exception):  # noqa: N818
+class NotMeasured(LookupError):  # noqa: N818
     """A claim cannot be checked here, because a result is missing."""
 
 
-class Rows(dict[Any, Mapping[str, float]]):
+class Rows(dict[Any, Means]):
     """Metrics by label or position; asking for one that is missing raises `NotMeasured`."""
 
-    def __missing__(self, key: object) -> Mapping[str, float]:
+    def __missing__(self, key: object) -> Means:
         raise NotMeasured(key)
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """Whether a claim holds somewhere, and the numbers that show it."""
 
     where: str
     holds: bool
     numbers: str
-
-    def __str__(self) -> str:
-        return f"{self.where} ({self.numbers})"
 
 
 @dataclass(frozen=True)
@@ -57,40 +51,43 @@ class Claim:
         """Whether the claim is "seen", "partly seen", "not seen" or "not measured"."""
         if not self.checks:
             return "not measured"
-        held = sum(check.holds for check in self.checks)
-        return "seen" if held == len(self.checks) else "partly seen" if held else "not seen"
+        held = [check.holds for check in self.checks]
+        return "seen" if all(held) else "partly seen" if any(held) else "not seen"
 
     @property
     def sentence(self) -> str:
         """The verdict and the numbers behind it."""
-        held, failed = ("; ".join(str(c) for c in self.checks if c.holds is holds) for holds in (True, False))
+        held, failed = (
+            [f"{c.where} ({c.numbers})" for c in self.checks if c.holds == holds] for holds in (True, False)
+        )
         if held and failed:
-            count = sum(check.holds for check in self.checks)
-            return f"Partly seen, in {count} of {len(self.checks)}. Yes: {held}. No: {failed}."
-        return f"{self.verdict.capitalize()}{': ' if self.checks else ''}{held or failed}."
+            count = f"in {len(held)} of {len(self.checks)}"
+            return f"Partly seen, {count}. Yes: {'; '.join(held)}. No: {'; '.join(failed)}."
+        return ": ".join(filter(None, (self.verdict.capitalize(), "; ".join(held or failed)))) + "."
 
 
-def claim(text: str, check: Callable[[Subject], tuple[bool, str]], subjects: Mapping[str, Subject]) -> Claim:
+def claim(
+    key: str, subjects: Mapping[str, Any], check: Callable[..., tuple[bool, str]], *arguments: Any, **words: str
+) -> Claim:
     """Check a claim for each of some subjects, without those whose results are missing.
 
     Args:
-        text: the claim.
-        check: whether it holds for a subject, and the numbers that show it.
+        key: of the claim in `texts.toml`.
         subjects: by what readers call them.
+        check: says of a subject (and the other arguments) whether the claim holds, and the numbers that show it.
+        *arguments: for `check`.
+        **words: to fill into the claim.
     """
     checks = []
     for where, subject in subjects.items():
         with suppress(NotMeasured):
-            checks.append(Check(where, *check(subject)))
-    return Claim(text, tuple(checks))
+            checks.append(Check(where, *check(subject, *arguments)))
+    return Claim(TEXTS["claims"][key].format(**words), tuple(checks))
 
 
 @dataclass(frozen=True)
 class Item:
-    """What to run, and the tables, claims and figures to make of it.
-
-    The functions that make tables and figures are called only if there are results.
-    """
+    """What to run, and the tables, claims and figures to make of it (called only if there are results)."""
 
     name: str
     all_cells: Callable[[], list[Cell]]
@@ -99,6 +96,8 @@ class Item:
     make_figures: "Callable[[ItemResults], dict[str, Figure]]" = lambda _: {}
     figure_only: bool = False
     """Whether the results page leaves out the tables, because the figure says it better."""
+    drawn_from: int = 1
+    """How many results a data set needs to be drawn; a single point is no curve."""
 
     @property
     def title(self) -> str:
@@ -111,24 +110,17 @@ class Item:
 
 
 class ItemResults:
-    """What the records say about the cells of an item.
-
-    Args:
-        item: the item.
-        store: with the records.
-        quick: whether they are of the quick variant.
-        datasets: the data sets to show.
-    """
+    """What the records say about the cells of an item: its tables, claims and figures."""
 
     def __init__(self, item: Item, store: RunStore, *, quick: bool = False, datasets: Sequence[str] = DATASETS) -> None:
-        self.item, self._datasets = item, datasets
+        self.item, self._titles = item, {TITLES[dataset]: dataset for dataset in datasets}
         self.cells = [cell for cell in item.cells(quick=quick) if cell.dataset in datasets]
         self.results = [CellResult.of(cell, store) for cell in self.cells]
 
     @cached_property
     def tables(self) -> list[Table]:
         """All tables; none if nothing was run."""
-        return self.item.make_tables(self) if self.datasets() else []
+        return self.item.make_tables(self) if self.of() else []
 
     @cached_property
     def claims(self) -> list[Claim]:
@@ -137,23 +129,13 @@ class ItemResults:
 
     @cached_property
     def figures(self) -> dict[str, Figure]:
-        """All figures by name; none if nothing was run."""
+        """All figures by name; none if too little was run."""
         with house_style():
-            return self.item.make_figures(self) if self.datasets() else {}
+            return self.item.make_figures(self) if self.datasets(self.item.drawn_from) else {}
 
-    @property
-    def missing(self) -> int:
-        """How many cells were not run."""
-        return self.results.count(None)
-
-    def datasets(self, at_least: int = 1) -> list[str]:
-        """Return the data sets with at least this many results."""
-        found = [result.cell.dataset for result in self.of()]
-        return [dataset for dataset in self._datasets if found.count(dataset) >= at_least]
-
-    def titled(self) -> dict[str, str]:
-        """Return the data sets that have results by their titles."""
-        return {TITLES[dataset]: dataset for dataset in self.datasets()}
+    def datasets(self, at_least: int = 1) -> dict[str, str]:
+        """Return the data sets with at least this many results, by their titles."""
+        return {title: d for title, d in self._titles.items() if len(self.of(d)) >= at_least}
 
     def labels(self) -> list[str]:
         """Return the labels of the cells, each once, whether or not they were run."""
@@ -171,24 +153,10 @@ class ItemResults:
             if result is not None
             and dataset in (None, cell.dataset)
             and label in (None, cell.label)
-            and all(cell.at.get(name) == value for name, value in at.items())
+            and at.items() <= cell.at.items()
         ]
-
-    def one(self, dataset: str, label: str) -> CellResult | None:
-        """Return the result of a cell; None if it was not run."""
-        return next(iter(self.of(dataset, label)), None)
 
     def rows(self, dataset: str, **at: Any) -> Rows:
         """Return the mean metrics of a data set's cells by label, without those that have an undefined metric."""
-        found = {result.cell.label: result.means for result in self.of(dataset, **at)}
-        return Rows({label: row for label, row in found.items() if not any(map(math.isnan, row.values()))})
-
-
-def balance(row: Mapping[str, float]) -> str:
-    """Return utility and bias in words."""
-    return f"utility {row['utility']:.1f}, bias {row['bias']:.1f}"
-
-
-def versus(ours: Mapping[str, float], theirs: Mapping[str, float]) -> str:
-    """Return the utility and bias of two rows in words."""
-    return f"{balance(ours)} against {balance(theirs)}"
+        results = self.of(dataset, **at)
+        return Rows({r.cell.label: r.means for r in results if not any(map(math.isnan, r.means.values()))})

@@ -11,13 +11,11 @@ from fairpass.experiments.texts import span
 from fairpass.metrics.catalog import BY_LABEL
 
 _NEAR_CONSTANT = "†"
-# The records' name of balanced accuracy.
-_BALANCED = "balanced_accuracy"
 
 
 def metric_tables(
     found: ItemResults,
-    columns: Sequence[str],
+    label: str = "method",
     *,
     printed: Callable[[Cell], PrintedRow | None] = lambda _: None,
     group: Callable[[Cell], Hashable] = lambda _: 0,
@@ -26,58 +24,48 @@ def metric_tables(
 
     Args:
         found: the results.
-        columns: names of the first columns, which hold the cells' positions and, last, their labels.
+        label: what the labels are.
         printed: the paper's values of a cell.
         group: cells are compared within their group; None stands for no comparison.
     """
-    return [_table(found, dataset, columns, printed, group) for dataset in found.datasets()]
-
-
-def _table(
-    found: ItemResults,
-    dataset: str,
-    columns: Sequence[str],
-    printed: Callable[[Cell], PrintedRow | None],
-    group: Callable[[Cell], Hashable],
-) -> Table:
-    pairs = [pair for pair in zip(found.cells, found.results, strict=True) if pair[0].dataset == dataset]
-    results, groups = [result for _, result in pairs], [group(cell) for cell, _ in pairs]
-    papers = [printed(cell) for cell, _ in pairs]
-    ranked = [result for result, its_group in zip(results, groups, strict=True) if result and its_group is not None]
-    words = [(*map(_text, cell.at.values()), cell.label + _mark(result, ranked)) for cell, result in pairs]
-    content: dict[str, Sequence[str | Entry]] = dict(zip(columns, zip(*words, strict=True), strict=True))
-    for metric in METRICS:
-        symbol, upwards = BY_LABEL[metric].symbol, BY_LABEL[metric].higher_is_better
-        content[f"{symbol} {'↑' if upwards else '↓'}"] = _column(results, metric, groups, lowest=not upwards)
-        if any(papers):
-            content[f"{symbol}{PAPER}"] = [number(row[metric][0] if row else None) for row in papers]
-    content["BACC ↑"] = _column(results, _BALANCED, groups, lowest=False)
-    content["rank"] = _ranks(results, groups)
-    return table(found.item.name, content, dataset=dataset, legend=_legend(ranked), words=len(columns))
+    tables, columns = [], (*found.cells[0].at, label)
+    for dataset in found.datasets().values():
+        pairs = [pair for pair in zip(found.cells, found.results, strict=True) if pair[0].dataset == dataset]
+        results, groups = [result for _, result in pairs], [group(cell) for cell, _ in pairs]
+        ranked = [result if its_group is not None else None for result, its_group in zip(results, groups, strict=True)]
+        papers = [printed(cell) for cell, _ in pairs]
+        marks = [_NEAR_CONSTANT if result and result.is_near_constant else "" for result in ranked]
+        words = [
+            (*map(_text, cell.at.values()), cell.label + mark) for (cell, _), mark in zip(pairs, marks, strict=True)
+        ]
+        content: dict[str, Sequence[str | Entry]] = dict(zip(columns, zip(*words, strict=True), strict=True))
+        for metric in METRICS:
+            symbol, upwards = BY_LABEL[metric].symbol, BY_LABEL[metric].higher_is_better
+            entries = _column(results, metric)
+            content[f"{symbol} {'↑' if upwards else '↓'}"] = emphasised(entries, lowest=not upwards, groups=groups)
+            if any(papers):
+                content[f"{symbol}{PAPER}"] = [number(row[metric][0] if row else None) for row in papers]
+        content["BACC ↑"] = emphasised(_column(results, "balanced_accuracy"), lowest=False, groups=groups)
+        content["rank"] = emphasised(_ranks(ranked, groups), lowest=True, groups=groups)
+        legend = _legend([result for result in ranked if result])
+        tables.append(table(found.item.name, content, dataset=dataset, legend=legend, words=len(columns)))
+    return tables
 
 
 def _text(position: object) -> str:
     return position if isinstance(position, str) else f"{position:g}"
 
 
-def _mark(result: CellResult | None, ranked: Sequence[CellResult]) -> str:
-    return _NEAR_CONSTANT if result in ranked and result.is_near_constant else ""
-
-
-def _column(
-    results: Iterable[CellResult | None], metric: str, groups: Sequence[Hashable], *, lowest: bool
-) -> list[Entry]:
-    entries = [number(result.mean(metric), std=result.std(metric)) if result else number(None) for result in results]
-    return emphasised(entries, lowest=lowest, groups=groups)
+def _column(results: Iterable[CellResult | None], metric: str) -> list[Entry]:
+    return [number(result.mean(metric), std=result.std(metric)) if result else number(None) for result in results]
 
 
 def _ranks(results: Sequence[CellResult | None], groups: Sequence[Hashable]) -> list[Entry]:
-    tables: dict[Hashable, dict[int, dict[str, float]]] = {group: {} for group in groups if group is not None}
-    for i, (result, group) in enumerate(zip(results, groups, strict=True)):
-        if result and group is not None and not any(map(math.isnan, result.means.values())):
-            tables[group][i] = result.means
-    ranks = average_ranks(tables.values())
-    return emphasised([number(ranks.get(i)) for i in range(len(results))], lowest=True, groups=groups)
+    """Return the average rank of each result in its group."""
+    rows = {i: result.means for i, result in enumerate(results) if result}
+    defined = {i: row for i, row in rows.items() if not any(map(math.isnan, row.values()))}
+    ranks = average_ranks({i: row for i, row in defined.items() if groups[i] == group} for group in set(groups))
+    return [number(ranks.get(i)) for i in range(len(results))]
 
 
 def seeds_in_words(results: Iterable[CellResult]) -> str:

@@ -73,12 +73,12 @@ def _section(found: ItemResults, figures: Sequence[Path]) -> Iterator[str]:
 def _extent(found: ItemResults) -> str:
     """Return how many seeds and epochs there are on each data set, and how many cells are missing."""
     extents = []
-    for title, dataset in found.titled().items():
+    for title, dataset in found.datasets().items():
         if results := [result for result in found.of(dataset) if result.cell.label != CONSTANT]:
             epochs = [r["epochs"] for result in results for r in result.records if r["method"] != "constant"]
             training = f"{span(epochs)} epochs" if epochs else "no training"
             extents.append(f"{title}: {seeds_in_words(results)}, {training}")
     sentences = [f"{'; '.join(extents)}."] if extents else []
-    if found.missing:
-        sentences.append(f"{found.missing:,} of its cells were not run.")
+    if missing := found.results.count(None):
+        sentences.append(f"{missing:,} of its cells were not run.")
     return " ".join(sentences) or "No training."

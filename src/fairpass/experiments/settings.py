@@ -31,6 +31,9 @@ SWEEP_SEEDS = {"german": (0, 1, 2, 3, 4), "credit": (0, 1, 2), "bail": (0, 1, 2)
 # For variants with parts left out or changed.
 PARTS_EPOCHS = {"german": 200, "credit": 80, "bail": 80}
 
+# Predicts the majority.
+CONSTANT = (Configuration("constant"),)
+
 _COMMON = {"threshold": "selection"}
 # The settings of version 0.1, with which these experiments were made.
 _GMMD_0_1 = {"columns": "all", "momentum": False, "fair_steps": 4, "alpha": 0.3}
@@ -43,11 +46,6 @@ _PUBLIC = {"epochs": 1000, "learning_rate": 1e-3}
 def scaled(dataset: str, *configurations: Configuration) -> tuple[Configuration, ...]:
     """Return the configurations with each of the data set's scales."""
     return tuple(c.but(scale=scale) for scale in SCALES[dataset] for c in configurations)
-
-
-def constant() -> tuple[Configuration, ...]:
-    """Return the classifier that predicts the majority."""
-    return (Configuration("constant"),)
 
 
 def plain(dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
@@ -105,7 +103,7 @@ _RECOMMENDED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "credit": ({"fair_steps": 4}, {"fair_steps": 12}),
     "bail": ({},),
 }
-_RECOMMENDED_TRAINING = {
+_RECOMMENDED_TRAINING: Mapping[str, Mapping[str, Any]] = {
     "german": {"epochs": 300, "learning_rate": 3e-3},
     "credit": {"epochs": 100},
     "bail": {"epochs": 150},
@@ -114,7 +112,7 @@ _RECOMMENDED_TRAINING = {
 
 def recommended(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
     """Return the candidates of GMMD or GMMD-S as we recommend it: all nodes, stable steps, adaptive bandwidth."""
-    training = {**_TRAINING_0_1, **_COMMON, **_RECOMMENDED_TRAINING[dataset]}
+    training: dict[str, Any] = {**_TRAINING_0_1, **_COMMON, **_RECOMMENDED_TRAINING[dataset]}
     start = Configuration(name, {**_GMMD_0_1, "backbone": backbone}, training)
     grid = [start.but(**changes) for changes in _RECOMMENDED[dataset]]
     if name == "gmmd-s":

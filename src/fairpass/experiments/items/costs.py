@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import product
 from statistics import fmean
 from typing import Any
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fairpass.experiments.cells import Cell, CellResult
-from fairpass.experiments.figures import GREY, grid, legend, style
+from fairpass.experiments.figures import GREY, grid, legend, panels, style
 from fairpass.experiments.item import Claim, Item, ItemResults, NotMeasured, claim
 from fairpass.experiments.items.main import VARIANTS
 from fairpass.experiments.paper import OURS, PAPERS, SECONDS, method_of
@@ -64,7 +63,7 @@ def _epoch_seconds(found: ItemResults, dataset: str) -> dict[str, float]:
 
 def _runtime_tables(found: ItemResults) -> list[Table]:
     content: dict[str, Sequence[str | Entry]] = {"method": (labels := found.labels())}
-    for title, dataset in found.titled().items():
+    for title, dataset in found.datasets().items():
         times = _epoch_seconds(found, dataset)
         gcn = times.get("GCN", math.nan)
         content[f"{title}: ms per epoch"] = [number(1000 * times.get(label, math.nan), 1) for label in labels]
@@ -76,36 +75,33 @@ def _runtime_tables(found: ItemResults) -> list[Table]:
 
 
 def _runtime_figures(found: ItemResults) -> dict[str, Figure]:
-    titles, labels = list(found.titled()), found.labels()
-    figure, axes = grid([0], found.datasets(), partial(_bars, found), row_height=2.6, titles=titles, sharey=True)
-    axes[0][0].set_yticks(range(len(labels)), labels)
-    axes[0][0].invert_yaxis()
+    labels, datasets = found.labels(), found.datasets()
+    figure, (axes,) = panels(1, len(datasets), 2.6, sharey=True)
+    for ax, (title, dataset) in zip(axes, datasets.items(), strict=True):
+        times = _epoch_seconds(found, dataset)
+        values = 1000 * np.array([times.get(label, math.nan) for label in labels])
+        bars = ax.barh(range(len(labels)), values, color=[style(label)["color"] for label in labels])
+        for place, (bar, label, value) in enumerate(zip(bars, labels, values, strict=True)):
+            bar.set_alpha(0.55 if label.endswith(PAPERS) else 1.0)
+            if label in times:
+                ax.annotate(f"{value:.3g}", (value, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
+        ax.set(title=title, xlabel="milliseconds per epoch")
+        ax.grid(visible=False, axis="y")
+        # Room for the numbers at the ends of the bars.
+        ax.set_xlim(0, 1.25 * np.nanmax(values))
+    axes[0].set_yticks(range(len(labels)), labels)
+    axes[0].invert_yaxis()
     return {"runtime": figure}
 
 
-def _bars(found: ItemResults, ax: Axes, _row: int, dataset: str) -> None:
-    labels, times = found.labels(), _epoch_seconds(found, dataset)
-    values = 1000 * np.array([times.get(label, math.nan) for label in labels])
-    bars = ax.barh(range(len(labels)), values, color=[style(label)["color"] for label in labels])
-    for place, (bar, label, value) in enumerate(zip(bars, labels, values, strict=True)):
-        bar.set_alpha(0.55 if label.endswith(PAPERS) else 1.0)
-        if label in times:
-            ax.annotate(f"{value:.3g}", (value, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
-    ax.set_xlabel("milliseconds per epoch")
-    ax.grid(visible=False, axis="y")
-    # Room for the numbers at the ends of the bars.
-    ax.set_xlim(0, 1.25 * np.nanmax(values))
-
-
 def _runtime_claims(found: ItemResults) -> Iterator[Claim]:
-    times = {title: _epoch_seconds(found, dataset) for title, dataset in found.titled().items()}
+    times = {title: _epoch_seconds(found, dataset) for title, dataset in found.datasets().items()}
     for variant, suffix in VARIANTS.items():
-        text = f"An epoch of GMMD, {variant}, is faster than one of NIFTY, FairGNN, EDITS and FairVGNN."
-        yield claim(text, partial(_faster, f"GMMD{suffix}"), times)
-        yield claim(f"An epoch of GMMD-S, {variant}, is faster than one of GMMD.", partial(_simpler, suffix), times)
+        yield claim("runtime-faster", times, _faster, f"GMMD{suffix}", variant=variant)
+        yield claim("runtime-simple", times, _simpler, suffix, variant=variant)
 
 
-def _faster(name: str, times: Mapping[str, float]) -> tuple[bool, str]:
+def _faster(times: Mapping[str, float], name: str) -> tuple[bool, str]:
     others = {label: times[label] for label in ("NIFTY", "FairGNN", "EDITS", "FairVGNN") if label in times}
     if name not in times or not others:
         raise NotMeasured
@@ -113,7 +109,7 @@ def _faster(name: str, times: Mapping[str, float]) -> tuple[bool, str]:
     return times[name] < min(others.values()), f"{1000 * times[name]:.3g} ms; {words}"
 
 
-def _simpler(suffix: str, times: Mapping[str, float]) -> tuple[bool, str]:
+def _simpler(times: Mapping[str, float], suffix: str) -> tuple[bool, str]:
     full, simple = (times.get(f"{name}{suffix}") for name in OURS)
     if full is None or simple is None:
         raise NotMeasured
@@ -151,7 +147,7 @@ def _front(results: Sequence[CellResult], bias: str) -> list[tuple[float, float]
 def _pareto_tables(found: ItemResults) -> list[Table]:
     labels, references = found.labels(), []
     content: dict[str, Sequence[str | Entry]] = {"method": labels}
-    for (title, dataset), bias in product(found.titled().items(), _BIASES):
+    for (title, dataset), bias in product(found.datasets().items(), _BIASES):
         points = [_point(result, bias) for result in found.of(dataset)]
         reference = min(accuracy for accuracy, _ in points), max(bias for _, bias in points)
         whole = (max(accuracy for accuracy, _ in points) - reference[0]) * reference[1]
@@ -167,20 +163,14 @@ def _pareto_tables(found: ItemResults) -> list[Table]:
 
 
 def _pareto_figures(found: ItemResults) -> dict[str, Figure]:
-    datasets = found.datasets(at_least=2)
-    if not datasets:
-        return {}
-    rows = ["ACC (%)"] * len(datasets)
-    figure, axes = grid(datasets, _BIASES, partial(_fronts, found), row_height=2.5, row_labels=rows, sharey="row")
-    for (first, *_), dataset in zip(axes, datasets, strict=True):
-        first.set_title(TITLES[dataset], loc="left", fontweight="bold")
+    figure, _ = grid(found, _BIASES, _fronts, height=2.5, row_label="ACC (%)", sharey="row")
     handles = [Line2D([], [], label=label, **style(label, linestyle="-")) for label in found.labels()]
     hollow = Line2D([], [], marker="o", color=GREY, markerfacecolor="white", linestyle="", label="near constant")
     legend(figure, [*handles, hollow], columns=5)
     return {"pareto": figure}
 
 
-def _fronts(found: ItemResults, ax: Axes, dataset: str, bias: str) -> None:
+def _fronts(ax: Axes, found: ItemResults, dataset: str, bias: str) -> None:
     for label in found.labels():
         results = found.of(dataset, label)
         front = _front(results, bias)
@@ -194,7 +184,9 @@ def _fronts(found: ItemResults, ax: Axes, dataset: str, bias: str) -> None:
             ax.plot(unfairness, accuracy, markerfacecolor=face, **dot)
     ax.set_xlabel(f"{BY_LABEL[bias].symbol} (%)")
     ax.set_xlim(left=0)
+    if bias == _BIASES[0]:
+        ax.set_title(TITLES[dataset], loc="left", fontweight="bold")
 
 
 RUNTIME = Item("runtime", _runtime_cells, _runtime_tables, _runtime_claims, _runtime_figures)
-PARETO = Item("pareto", _pareto_cells, _pareto_tables, make_figures=_pareto_figures)
+PARETO = Item("pareto", _pareto_cells, _pareto_tables, make_figures=_pareto_figures, drawn_from=2)

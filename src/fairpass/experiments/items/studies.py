@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import product
 from statistics import fmean
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -16,9 +16,9 @@ from scipy.stats import spearmanr
 
 from fairpass.experiments import paper
 from fairpass.experiments.cells import Cell, CellResult
-from fairpass.experiments.figures import BLUE, GREEN, GREY, ORANGE, grid, legend, style
+from fairpass.experiments.figures import BLUE, GREEN, GREY, ORANGE, grid, legend, panels, style
 from fairpass.experiments.item import Claim, Item, ItemResults, NotMeasured, claim
-from fairpass.experiments.settings import DATASETS, GMMDS, constant, ours, plain
+from fairpass.experiments.settings import CONSTANT, DATASETS, GMMDS, ours, plain
 from fairpass.experiments.tables import Entry, Table, number, table
 from fairpass.experiments.texts import TITLES
 
@@ -30,7 +30,6 @@ _STATISTICS = {
     "label_homophily": ("H, labels", 3),
     "sensitive_homophily": ("H_f, groups", 3),
 }
-_THEOREMS = ("4.1", "4.2")
 # Titles and factors of the training curves.
 _CURVES = {
     "ACC": ("ACC (%)", 100),
@@ -54,18 +53,18 @@ def _fair(found: ItemResults) -> dict[str, CellResult]:
 
 
 def _stats_cells() -> list[Cell]:
-    return [Cell(d, d, constant(), (0,), measures=("statistics",)) for d in DATASETS]
+    return [Cell(d, d, CONSTANT, (0,), measures=("statistics",)) for d in DATASETS]
 
 
 def _stats_tables(found: ItemResults) -> list[Table]:
     rows = []
     for result in found.of():
-        dataset, measured = result.cell.dataset, dict(result.measured["statistics"])
-        for kind in ("label", "sensitive"):
-            measured[f"{kind}_homophily"] = measured[f"{kind}_mixing"]["homophily"]
-        for which, values in (("printed", paper.STATISTICS[dataset]), ("measured", measured)):
-            entries = {title: number(values[name], digits) for name, (title, digits) in _STATISTICS.items()}
-            rows.append({"data set": TITLES[dataset], "": which, **entries})
+        measured = result.measured["statistics"]
+        homophily = {f"{kind}_homophily": measured[f"{kind}_mixing"]["homophily"] for kind in ("label", "sensitive")}
+        printed = paper.STATISTICS[result.cell.dataset]
+        for which, values in (("printed", printed), ("measured", {**measured, **homophily})):
+            row: dict[str, str | Entry] = {"data set": TITLES[result.cell.dataset], "": which}
+            rows.append(row | {title: number(values[name], digits) for name, (title, digits) in _STATISTICS.items()})
     return [table("stats", rows, words=2)]
 
 
@@ -75,7 +74,7 @@ def _stats_claims(found: ItemResults) -> Iterator[Claim]:
         return mixing["homophily"] > mixing["expected"], numbers
 
     mixings = {TITLES[r.cell.dataset]: r.measured["statistics"]["sensitive_mixing"] for r in found.of()}
-    yield claim("Edges join nodes of the same group more often than at random.", check, mixings)
+    yield claim("stats", mixings, check)
 
 
 def _model_cells() -> list[Cell]:
@@ -95,7 +94,7 @@ def _theory_tables(found: ItemResults) -> list[Table]:
         bounds = result.measured["theorems"]
         row: dict[str, str | Entry] = {"data set": TITLES[result.cell.dataset], "read-out of": result.cell.label}
         row["nodes"] = number(bounds["nodes"], 0)
-        for name in _THEOREMS:
+        for name in ("4.1", "4.2"):
             for what in ("measured", "bound"):
                 value = bounds[name][what]
                 text = f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
@@ -106,49 +105,38 @@ def _theory_tables(found: ItemResults) -> list[Table]:
 
 
 def _theory_figures(found: ItemResults) -> dict[str, Figure]:
-    datasets, titles = found.datasets(), [title for title, _ in _CURVES.values()]
-    rows = [TITLES[dataset] for dataset in datasets]
-    figure, _ = grid(datasets, list(_CURVES), partial(_curves, found), row_height=1.65, titles=titles, row_labels=rows)
+    titles = [title for title, _ in _CURVES.values()]
+    figure, _ = grid(found, tuple(_CURVES), _curves, height=1.65, titles=titles, row_label="{}")
     figure.supxlabel("epoch", fontsize=8)
     legend(figure, [Line2D([], [], label=label, **style(label, marker="")) for label in found.labels()])
     return {"theory": figure}
 
 
-def _curves(found: ItemResults, ax: Axes, dataset: str, name: str) -> None:
+def _curves(ax: Axes, found: ItemResults, dataset: str, name: str) -> None:
     for result in found.of(dataset):
         curves = result.measured["curves"]
         if name in curves:
-            values = _CURVES[name][1] * np.array(curves[name], dtype=float)
-            ax.plot(
-                np.array(curves["epoch"])[~np.isnan(values)],
-                values[~np.isnan(values)],
-                **style(result.cell.label, marker=""),
-            )
+            points = pd.Series(curves[name], index=curves["epoch"], dtype=float).dropna() * _CURVES[name][1]
+            ax.plot(points.index, points, **style(result.cell.label, marker=""))
     if name == "bound":
         ax.yaxis.set_major_formatter(EngFormatter(sep=""))
     ax.margins(x=0.02)
 
 
 def _theory_claims(found: ItemResults) -> Iterator[Claim]:
-    yield claim(
-        "In training, ΔDP falls as the similarity between the groups rises (rank correlation over the epochs).",
-        _opposed,
-        _fair(found),
-    )
-    yield claim("At first accuracy and bias rise, and then bias falls.", _rises_and_falls, _fair(found))
-    # Theorem 4.2 does not depend on the model, so one per data set is enough.
-    for name, results in zip(_THEOREMS, (found.of(), found.of(label="GMMD")), strict=True):
-        yield claim(f"The bound of Theorem {name} holds.", partial(_bound, name), _where(results))
+    yield claim("theory-opposed", _fair(found), _opposed)
+    yield claim("theory-curves", _fair(found), _rises_and_falls)
+    yield claim("theory-bound", _where(found.of()), _bound, "4.1", name="4.1")
+    # The other theorem does not depend on the model.
+    yield claim("theory-bound", _where(found.of(label="GMMD")), _bound, "4.2", name="4.2")
 
 
 def _opposed(result: CellResult) -> tuple[bool, str]:
-    curves = result.measured["curves"]
-    bias, similarity = (np.array(curves.get(name, []), dtype=float) for name in ("DP", "similarity"))
-    both = ~(np.isnan(bias) | np.isnan(similarity)) if len(bias) == len(similarity) else np.array([], dtype=bool)
+    curves = pd.DataFrame({name: result.measured["curves"].get(name) for name in ("DP", "similarity")}, dtype=float)
     # What does not change has no correlation.
-    if both.sum() < 2 or any(np.ptp(values[both]) == 0 for values in (bias, similarity)):
+    if curves.dropna().nunique().min() < 2:
         raise NotMeasured
-    correlation = float(spearmanr(bias[both], similarity[both]).statistic)
+    correlation = float(spearmanr(*curves.dropna().to_numpy().T).statistic)
     return correlation < 0, f"{correlation:.2f}"
 
 
@@ -163,49 +151,38 @@ def _rises_and_falls(result: CellResult) -> tuple[bool, str]:
     return holds, f"{numbers}, ΔDP {first:.1f}, {most:.1f} at most, {last:.1f} at last"
 
 
-def _bound(name: str, result: CellResult) -> tuple[bool, str]:
+def _bound(result: CellResult, name: str) -> tuple[bool, str]:
     found = result.measured["theorems"][name]
     return bool(found["holds"]), f"{found['measured']:.3g} ≤ {found['bound']:.3g}"
 
 
 def _similarities(result: CellResult) -> tuple[float, float]:
-    """Return the mean similarity of nodes of different groups with the same label, and with different labels."""
+    """Return the mean similarity of nodes of different groups with the same and with different labels."""
     same, different = (result.measured["cases"][name]["mean"] for name in _PAIRS)
-    if same is None or different is None:
-        raise NotMeasured
-    return same, different
+    return math.nan if same is None else same, math.nan if different is None else different
 
 
 def _case_tables(found: ItemResults) -> list[Table]:
     rows = []
     for result in found.of():
-        same, different = (result.measured["cases"][name]["mean"] for name in _PAIRS)
-        row: dict[str, str | Entry] = {"data set": TITLES[result.cell.dataset], "method": result.cell.label}
-        row |= {"same label": number(same, 3), "different label": number(different, 3)}
-        row["difference"] = number(None if None in (same, different) else same - different, 3)
-        rows.append(row)
+        same, different = _similarities(result)
+        words: dict[str, str | Entry] = {"data set": TITLES[result.cell.dataset], "method": result.cell.label}
+        numbers = {"same label": same, "different label": different, "difference": same - different}
+        rows.append(words | {name: number(value, 3) for name, value in numbers.items()})
     return [table("cases", rows, words=2)]
 
 
 def _case_figures(found: ItemResults) -> dict[str, Figure]:
-    pictures = {f"cases-{dataset}": _neighbourhoods(found.of(dataset)) for dataset in found.datasets()}
-    return {"cases-distributions": _distributions(found), **pictures}
-
-
-def _distributions(found: ItemResults) -> Figure:
-    datasets, labels = found.datasets(), found.labels()
-    rows = [f"{TITLES[dataset]}\nshare of pairs (%)" for dataset in datasets]
-    draw = partial(_histograms, found)
-    figure, _ = grid(datasets, labels, draw, row_height=1.6, titles=labels, row_labels=rows, sharex=True)
+    labels, row = found.labels(), "{}\nshare of pairs (%)"
+    figure, _ = grid(found, labels, _histograms, height=1.6, titles=labels, row_label=row, sharex=True)
     figure.supxlabel("kernel similarity of two nodes of different groups", fontsize=8)
-    handles = [
-        Line2D([], [], color=c, linestyle=dashes, label=f"pairs of {name}") for name, (c, dashes) in _PAIRS.items()
-    ]
+    handles = [Line2D([], [], color=c, linestyle=line, label=f"pairs of {name}") for name, (c, line) in _PAIRS.items()]
     legend(figure, [*handles, Line2D([], [], color=GREY, marker="v", linestyle="", label="mean")])
-    return figure
+    pictures = {f"cases-{dataset}": _neighbourhoods(found.of(dataset)) for dataset in found.datasets().values()}
+    return {"cases-distributions": figure, **pictures}
 
 
-def _histograms(found: ItemResults, ax: Axes, dataset: str, label: str) -> None:
+def _histograms(ax: Axes, found: ItemResults, dataset: str, label: str) -> None:
     for result, (name, (colour, dashes)) in product(found.of(dataset, label), _PAIRS.items()):
         pairs = result.measured["cases"][name]
         shares = 100 * np.array(pairs["histogram"], dtype=float)
@@ -220,9 +197,11 @@ def _histograms(found: ItemResults, ax: Axes, dataset: str, label: str) -> None:
 
 
 def _neighbourhoods(results: list[CellResult]) -> Figure:
-    titles = [f"{TITLES[result.cell.dataset]}, {result.cell.label}" for result in results]
-    count = len(results[0].measured["cases"]["neighbourhoods"])
-    figure, _ = grid(range(count), results, _neighbourhood, row_height=2.2, titles=titles)
+    pictures = [result.measured["cases"]["neighbourhoods"] for result in results]
+    figure, axes = panels(len(pictures[0]), len(results), 2.2)
+    for (i, row), (j, result) in product(enumerate(axes), enumerate(results)):
+        _neighbourhood(row[j], pictures[j][i])
+        axes[0][j].set_title(f"{TITLES[result.cell.dataset]}, {result.cell.label}")
     nodes: dict[str, Any] = {"linestyle": "", "markeredgecolor": "black", "markersize": 7}
     key = [
         *(Line2D([], [], marker="h", color=c, label=f"label {i}", **nodes) for i, c in enumerate(_LABEL_COLOURS)),
@@ -234,8 +213,7 @@ def _neighbourhoods(results: list[CellResult]) -> Figure:
     return figure
 
 
-def _neighbourhood(ax: Axes, number: int, result: CellResult) -> None:
-    picture = result.measured["cases"]["neighbourhoods"][number]
+def _neighbourhood(ax: Axes, picture: Mapping[str, Any]) -> None:
     # Nodes of one group and label stand together, so that the widths of their lines can be compared.
     neighbours = sorted(picture["neighbours"], key=lambda n: (n["group"], n["label"], n["node"]))
     centre = picture["centre"]
@@ -258,21 +236,19 @@ def _node(ax: Axes, x: float, y: float, node: Mapping[str, Any], size: float) ->
 
 
 def _case_claims(found: ItemResults) -> Iterator[Claim]:
-    yield claim(
-        "Pairs of nodes of different groups are more similar if they have the same label.", _similar_pairs, _fair(found)
-    )
+    fair = _fair(found)
+    yield claim("cases-pairs", fair, _similar_pairs)
     pictures = {
         f"{where}, label {picture['centre']['label']}": picture
-        for where, result in _fair(found).items()
+        for where, result in fair.items()
         for picture in result.measured["cases"]["neighbourhoods"]
     }
-    text = "Among a node's neighbours of the other group, those of its label are more similar to it."
-    yield claim(text, _similar_neighbours, pictures)
+    yield claim("cases-neighbours", pictures, _similar_neighbours)
 
 
 def _similar_pairs(result: CellResult) -> tuple[bool, str]:
-    same, different = (result.measured["cases"][name]["mean"] for name in _PAIRS)
-    if same is None or different is None:
+    same, different = _similarities(result)
+    if math.isnan(same - different):
         raise NotMeasured
     return same > different, f"{same:.3f} against {different:.3f}"
 

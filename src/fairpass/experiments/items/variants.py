@@ -1,12 +1,13 @@
 """Variants of the methods: other backbones, parts left out, and what each of our changes does."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
 from fairpass.experiments import paper
 from fairpass.experiments.cells import Cell, average_ranks
-from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, NotMeasured, Rows, balance, claim, versus
-from fairpass.experiments.items.main import most_cells
+from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, NotMeasured, Rows, claim
+from fairpass.experiments.items.main import balance, most_cells, versus
 from fairpass.experiments.metric_tables import metric_tables
 from fairpass.experiments.settings import (
     DATASETS,
@@ -21,12 +22,10 @@ from fairpass.experiments.settings import (
     recommended,
     scaled,
 )
-from fairpass.experiments.tables import Table
 from fairpass.nn.convolution import Backbone
 
 _OTHER_BACKBONES: tuple[Backbone, ...] = ("gin", "gat")
 _PAPERS = "paper's, "
-_PARTS = ("full", "w/o smooth", "w/o fair", "w/o both")
 
 
 def _backbone_cells() -> list[Cell]:
@@ -46,26 +45,21 @@ def _backbone_cells() -> list[Cell]:
     return cells
 
 
-def _backbone_tables(found: ItemResults) -> list[Table]:
-    return metric_tables(
-        found,
-        ("backbone", "method"),
-        printed=lambda cell: paper.BACKBONES[cell.dataset][cell.at["backbone"]].get(cell.label),
-        group=lambda cell: cell.at["backbone"],
-    )
+def _printed_backbone(cell: Cell) -> paper.PrintedRow | None:
+    return paper.BACKBONES[cell.dataset][cell.at["backbone"]].get(cell.label)
 
 
 def _backbone_claims(found: ItemResults) -> Iterator[Claim]:
-    backbones = [backbone.upper() for backbone in _OTHER_BACKBONES]
-    yield claim(
-        "On GIN and GAT, GMMD and GMMD-S are better than FairVGNN in most cells.",
-        lambda rows: most_cells((rows[name], rows["FairVGNN"]) for name in paper.OURS if name in rows),
-        {
-            f"{title}, {backbone}": found.rows(dataset, backbone=backbone)
-            for title, dataset in found.titled().items()
-            for backbone in backbones
-        },
-    )
+    tables = {
+        f"{title}, {backbone}": found.rows(dataset, backbone=backbone)
+        for title, dataset in found.datasets().items()
+        for backbone in found.positions("backbone")
+    }
+    yield claim("backbones", tables, _beats_fairvgnn)
+
+
+def _beats_fairvgnn(rows: Rows) -> tuple[bool, str]:
+    return most_cells((rows[name], rows["FairVGNN"]) for name in paper.OURS if name in rows)
 
 
 def _ablation_cells() -> list[Cell]:
@@ -96,33 +90,17 @@ def _printed_ablation(cell: Cell) -> paper.PrintedRow | None:
     return paper.ABLATION.get(cell.dataset, {}).get(name)
 
 
-def _ablation_tables(found: ItemResults) -> list[Table]:
-    return metric_tables(
-        found, ("variant",), printed=_printed_ablation, group=lambda cell: cell.label.startswith(_PAPERS)
-    )
-
-
 def _ablation_claims(found: ItemResults) -> Iterator[Claim]:
-    tables = {}
-    for title, dataset in found.titled().items():
-        rows = found.rows(dataset)
-        tables[f"{title}, recommended"] = Rows({k: row for k, row in rows.items() if not k.startswith(_PAPERS)})
-        theirs = {k.removeprefix(_PAPERS): row for k, row in rows.items() if k.startswith(_PAPERS)}
-        tables[f"{title}, paper's"] = Rows(theirs)
-    for text, check in {
-        "Smoothing alone (w/o fair) is as useful as the full model, and more biased.": _smoothing,
-        "Fairness alone (w/o smooth) is less biased than smoothing alone, and less useful than the full model.": (
-            _fairness
-        ),
-        "The full model has the best average rank among those with parts left out.": _full,
-        "Sampling nodes is comparable with using all of them.": _sampling,
-    }.items():
-        yield claim(text, check, tables)
-
-
-def _smoothing(rows: Rows) -> tuple[bool, str]:
-    full, alone = rows["full"], rows["w/o fair"]
-    return alone["utility"] >= full["utility"] - CLOSE and alone["bias"] > full["bias"], versus(alone, full)
+    tables: dict[str, Rows] = {}
+    for title, dataset in found.datasets().items():
+        recommended_rows, papers_rows = tables[f"{title}, recommended"], tables[f"{title}, paper's"] = Rows(), Rows()
+        for label, row in found.rows(dataset).items():
+            rows = papers_rows if label.startswith(_PAPERS) else recommended_rows
+            rows[label.removeprefix(_PAPERS)] = row
+    yield claim("ablation-smoothing", tables, versus, "w/o fair", "full", lambda u, b: u >= -CLOSE and b > 0)
+    yield claim("ablation-fairness", tables, _fairness)
+    yield claim("ablation-full", tables, _full)
+    yield claim("ablation-sampling", tables, _sampling)
 
 
 def _fairness(rows: Rows) -> tuple[bool, str]:
@@ -132,7 +110,8 @@ def _fairness(rows: Rows) -> tuple[bool, str]:
 
 
 def _full(rows: Rows) -> tuple[bool, str]:
-    ranks = average_ranks([{label: row for label, row in rows.items() if label in _PARTS}])
+    parts = ("full", "w/o smooth", "w/o fair", "w/o both")
+    ranks = average_ranks([{label: row for label, row in rows.items() if label in parts}])
     if "full" not in ranks or len(ranks) < 2:
         raise NotMeasured
     return ranks["full"] == min(ranks.values()), ", ".join(f"{label} {rank:.1f}" for label, rank in ranks.items())
@@ -140,8 +119,7 @@ def _full(rows: Rows) -> tuple[bool, str]:
 
 def _sampling(rows: Rows) -> tuple[bool, str]:
     sampled, everything = ("sampled", "full") if "sampled" in rows else ("full", "w/o sample")
-    few, all_ = rows[sampled], rows[everything]
-    return all(abs(few[name] - all_[name]) <= CLOSE for name in ("utility", "bias")), versus(few, all_)
+    return versus(rows, sampled, everything, lambda utility, bias: max(abs(utility), abs(bias)) <= CLOSE)
 
 
 def _beyond_cells() -> list[Cell]:
@@ -163,10 +141,12 @@ def _beyond_cells() -> list[Cell]:
     return cells
 
 
-def _beyond_tables(found: ItemResults) -> list[Table]:
-    return metric_tables(found, ("epoch", "variant"), group=lambda cell: cell.at["epoch"])
+_BACKBONE_TABLES = partial(metric_tables, printed=_printed_backbone, group=lambda cell: cell.at["backbone"])
+_ABLATION_TABLES = partial(
+    metric_tables, label="variant", printed=_printed_ablation, group=lambda cell: cell.label.startswith(_PAPERS)
+)
+_BEYOND_TABLES = partial(metric_tables, label="variant", group=lambda cell: cell.at["epoch"])
 
-
-BACKBONES = Item("backbones", _backbone_cells, _backbone_tables, _backbone_claims)
-ABLATION = Item("ablation", _ablation_cells, _ablation_tables, _ablation_claims)
-BEYOND = Item("beyond", _beyond_cells, _beyond_tables)
+BACKBONES = Item("backbones", _backbone_cells, _BACKBONE_TABLES, _backbone_claims)
+ABLATION = Item("ablation", _ablation_cells, _ABLATION_TABLES, _ablation_claims)
+BEYOND = Item("beyond", _beyond_cells, _BEYOND_TABLES)

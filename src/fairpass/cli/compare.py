@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import TrainingOptions, command
-from fairpass.cli.output import print_json, print_line, working
+from fairpass.cli.options import Result, TrainingOptions, command
+from fairpass.cli.output import print_line, working
 from fairpass.cli.progress import bar, choose_threads, note
 from fairpass.cli.report import keep
 from fairpass.cli.results import show_rows, title_of
@@ -32,8 +32,7 @@ def compare(
     jobs: int = 1,
     out: Path | None = None,
     report: Path | None = None,
-    as_json: bool = False,
-) -> None:
+) -> Result:
     """Train several methods with several seeds, and show how accurate and how fair each is on the test nodes.
 
     The constant classifier is always among them: a method that does not beat it is useless.
@@ -59,9 +58,7 @@ def compare(
     page = None
     if report is not None:
         page = keep(data, models, report, title=f"{title_of(data)}: {len(wanted)} methods compared")
-    if as_json:
-        print_json(comparison.to_dict() | ({} if page is None else {"report": str(page)}))
-        return
+    yield comparison.to_dict() | ({} if page is None else {"report": str(page)})
     show_rows(title_of(data), comparison.rows)
     if out is not None:
         print_line(f"\nAll results are in {out}.")

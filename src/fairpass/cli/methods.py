@@ -2,23 +2,21 @@
 
 from rich.text import Text
 
-from fairpass.cli.options import command
-from fairpass.cli.output import print_json, rows, section, working
+from fairpass.cli.options import Result, command
+from fairpass.cli.output import rows, section, working
 
 
 @command
-def methods(as_json: bool = False) -> None:
+def methods() -> Result:
     """List the methods that can be trained, including those of other packages."""
     with working("Starting"):
         from fairpass.methods import method, names
 
         found = {name: method(name) for name in names()}
-    if not as_json:
-        section("Methods", rows((Text(name, "bold"), Text(each.summary)) for name, each in found.items()))
-        return
     about = []
     for name, each in found.items():
         defaults = {key: declared.default for key, declared in each.declared.items() if key != "training"}
         training = each.default_training().to_dict()
         about.append({"name": name, "summary": each.summary, "parameters": defaults, "training": training})
-    print_json(about)
+    yield about
+    section("Methods", rows((Text(name, "bold"), Text(each.summary)) for name, each in found.items()))

@@ -2,7 +2,7 @@
 
 import inspect
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cache, wraps
 from importlib.resources import files
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 import typer
 from pydantic.fields import FieldInfo
 from rich.markup import escape
+
+from fairpass.cli.output import print_json
 
 if TYPE_CHECKING:
     from fairpass.training import Training
@@ -32,18 +34,25 @@ def examples(command: str) -> str:
     return "\n\n".join(["[bold]Examples[/bold]", *parts])
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
+Result = Iterator[Any]
+"""What a command with `--json` returns: it yields one document and prints after that."""
+
+
+def command(function: Callable[..., Result | None]) -> Callable[..., None]:
     """Return a function as typer reads it: each parameter an option with its text in `help.toml`.
 
     A parameter that is annotated with a group of options is replaced by these: the fields of a dataclass, or what a
-    class returns from `parameters()`. The function gets an instance of the group:
+    class returns from `parameters()`. The function gets an instance of the group. A generator gets the option `--json`:
+    with it, the document that the function yields is printed, and the function ends there.
 
         @dataclass(frozen=True)
         class Size:
             width: int = 80
 
         @command
-        def draw(size: Size, colour: str = "black") -> None: ...
+        def draw(size: Size, colour: str = "black") -> Result:
+            yield {"width": size.width}
+            print_line(colour * size.width)
     """
     texts = _texts().get(function.__name__, {}).get("options", {})
     hints = get_type_hints(function, include_extras=True)
@@ -56,12 +65,21 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             options += groups[each.name][1]
         else:
             options.append(_option(each.name, hint, each.default, texts))
+    has_document = inspect.isgeneratorfunction(function)
+    if has_document:
+        options.append(_option("as_json", bool, False, texts))
 
     @wraps(function)
     def expanded(**values: Any) -> None:
         for name, (group, of_group) in groups.items():
             values[name] = group(**{option.name: values.pop(option.name) for option in of_group})
-        function(**values)
+        context = values.get("ctx")
+        parent = context.parent.params if context is not None and context.parent is not None else {}
+        as_json = has_document and (values.pop("as_json") or parent.get("as_json"))
+        for document in function(**values) or ():
+            if as_json:
+                print_json(document)
+                break
 
     # Typer reads these through `inspect.signature` and `get_type_hints`.
     expanded.__dict__["__signature__"] = inspect.Signature(options)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairpass.cli.options import command
-from fairpass.cli.output import print_json, print_line, working
+from fairpass.cli.options import Result, command
+from fairpass.cli.output import print_line, working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ PAGE = "report.html"
 
 
 @command
-def report(paths: list[Path], out: Path = Path(PAGE), as_json: bool = False) -> None:
+def report(paths: list[Path], out: Path = Path(PAGE)) -> Result:
     """Write one page that shows how accurate and how fair models are, from stored evidence alone.
 
     The page is a single, self-contained file: it makes no network requests.
@@ -27,11 +27,9 @@ def report(paths: list[Path], out: Path = Path(PAGE), as_json: bool = False) -> 
 
         evidences = find_evidence(paths)
         page = write_report(evidences, out)
-    if as_json:
-        audits = [{"title": each.title, "chosen": each.chosen, "made": each.made} for each in evidences]
-        print_json({"report": str(page), "audits": audits})
-    else:
-        print_line(f"The report is {page}.")
+    audits = [{"title": each.title, "chosen": each.chosen, "made": each.made} for each in evidences]
+    yield {"report": str(page), "audits": audits}
+    print_line(f"The report is {page}.")
 
 
 def keep(data: "Data", models: "Mapping[str, Sequence[NodeClassifier]]", directory: Path, **about: Any) -> Path:

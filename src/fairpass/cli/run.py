@@ -8,8 +8,8 @@ import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from fairpass.cli.options import command, field_options, spelled
-from fairpass.cli.output import print_json, rows, section, working
+from fairpass.cli.options import Result, command, field_options, spelled
+from fairpass.cli.output import rows, section, working
 from fairpass.cli.progress import bar, choose_threads, note
 from fairpass.cli.results import show_rows
 from fairpass.errors import validation_message
@@ -56,13 +56,7 @@ class SettingsOptions:
 
 
 @command
-def run(
-    config: Path = Path("fairpass.toml"),
-    step: StepName | None = None,
-    *,
-    settings: SettingsOptions,
-    as_json: bool = False,
-) -> None:
+def run(config: Path = Path("fairpass.toml"), step: StepName | None = None, *, settings: SettingsOptions) -> Result:
     """Do everything that a settings file asks for: load, audit, tune, train, evaluate, report, predict.
 
     All results are in one run directory. Steps that are done and whose input has
@@ -72,10 +66,8 @@ def run(
         choice = settings.chosen()
         asked = load_config(config).replaced(choice=choice, **settings.tuning)
     done = _run(asked, step)
-    if as_json:
-        print_json(_document(done))
-    else:
-        _show(done)
+    yield _document(done)
+    _show(done)
 
 
 def _run(config: Config, step: str | None) -> "Done":

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import TrainingOptions, command
-from fairpass.cli.output import print_json, print_line, working
+from fairpass.cli.options import Result, TrainingOptions, command
+from fairpass.cli.output import print_line, working
 from fairpass.cli.parameters import parse_parameters
 from fairpass.cli.progress import bar, choose_threads, in_short, note
 from fairpass.cli.results import show_evaluation, title_of
@@ -37,8 +37,7 @@ def train(
     seed: int = 0,
     out: Path | None = None,
     track: list[str] | None = None,
-    as_json: bool = False,
-) -> None:
+) -> Result:
     """Train a classifier on a graph, and show how accurate and how fair it is on the test nodes."""
     with working("Starting"):
         from fairpass import methods
@@ -79,9 +78,7 @@ def train(
         document |= {"chosen": model.chosen_, "candidates": model.candidates_}
     if out is not None:
         write_text(out / EVALUATION, json.dumps(document, indent=2, allow_nan=False))
-    if as_json:
-        print_json(document)
-        return
+    yield document
     show_evaluation(f"{method} on {title_of(data)}", evaluation, data, "test")
     print_line("")
     print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairpass.cli.compare import run_comparison
+from fairpass.cli.compare import keep, run_comparison
 from fairpass.cli.options import Result, command
-from fairpass.cli.output import bullets, print_line, section, working
-from fairpass.cli.progress import choose_threads
-from fairpass.cli.report import keep
+from fairpass.cli.output import bullets, choose_threads, print_line, section, working
 from fairpass.cli.results import show_rows, title_of
 
 if TYPE_CHECKING:

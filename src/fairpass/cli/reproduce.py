@@ -8,8 +8,7 @@ from rich.text import Text
 
 from fairpass.cli import output
 from fairpass.cli.options import Result, command
-from fairpass.cli.output import print_line, rows, section, working
-from fairpass.cli.progress import bar, choose_threads, note
+from fairpass.cli.output import bar, choose_threads, note, print_line, rows, section, working
 from fairpass.errors import DataError, DownloadError
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from fairpass.cli.options import Result, command, field_options, spelled
-from fairpass.cli.output import rows, section, working
-from fairpass.cli.progress import bar, choose_threads, note
+from fairpass.cli.output import bar, choose_threads, note, rows, section, working
 from fairpass.cli.results import show_rows
 from fairpass.errors import validation_message
 from fairpass.projects.config import Choice, Config, Tuning, load_config

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import Result, TrainingOptions, command
-from fairpass.cli.output import bullets, facts, print_line, section, table, working
-from fairpass.cli.parameters import parse_parameters
-from fairpass.cli.progress import bar, choose_threads
+from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
+from fairpass.cli.output import bar, bullets, choose_threads, facts, print_line, section, table, working
 from fairpass.cli.results import percent, title_of
 
 if TYPE_CHECKING:

@@ -109,9 +109,7 @@ def test_a_benchmark_node_without_label_or_group_is_in_no_part(rule: SplitRule) 
 
 
 @given(labels_and_groups(), seeds)
-def test_stratified_split_uses_every_labelled_node_once(
-    graph: tuple[Codes, Codes], seed: int
-) -> None:
+def test_stratified_split_uses_every_labelled_node_once(graph: tuple[Codes, Codes], seed: int) -> None:
     y, sens = graph
     split = stratified_split(y, sens, seed=seed)
     assert_disjoint(split, within=y >= 0)
@@ -119,9 +117,7 @@ def test_stratified_split_uses_every_labelled_node_once(
 
 
 @given(labels_and_groups(), seeds)
-def test_stratified_split_gives_every_label_and_group_its_share(
-    graph: tuple[Codes, Codes], seed: int
-) -> None:
+def test_stratified_split_gives_every_label_and_group_its_share(graph: tuple[Codes, Codes], seed: int) -> None:
     y, sens = graph
     split = stratified_split(y, sens, seed=seed)
     for label, group in set(zip(y[y >= 0].tolist(), sens[y >= 0].tolist(), strict=True)):

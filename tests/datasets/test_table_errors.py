@@ -313,7 +313,8 @@ def test_edge_to_unknown_id() -> None:
     with pytest.raises(DataError, match=message):
         build(edge_table=edges(("p0", "p1"), *strangers, ("q0", "p1")))
     with pytest.raises(
-        DataError, match=r"column 'b' .* do not exist .1 ids, 1 edges, first in row 0.: 'q'; the nodes have ids such as 'p0'$"
+        DataError,
+        match=r"column 'b' .* do not exist .1 ids, 1 edges, first in row 0.: 'q'; the nodes have ids such as 'p0'$",
     ):
         build(edge_table=edges(("p0", "q")))
 

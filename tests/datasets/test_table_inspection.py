@@ -169,7 +169,9 @@ def test_columns_that_give_the_label_or_the_group_away() -> None:
     table["contract"] = np.where(table["hired"] == "yes", 1.0, 0.0) + np.linspace(0, 0.1, SIZE)
     table["title"] = np.where(table["sex"] == "f", "ms", "mr")
     found = sentences(inspect_tables(table, friends()))
-    assert any(sentence.startswith("column 'contract' alone reveals the label 'hired' (AUC 1.00)") for sentence in found)
+    assert any(
+        sentence.startswith("column 'contract' alone reveals the label 'hired' (AUC 1.00)") for sentence in found
+    )
     assert "column 'title' is almost the same as 'sex' (AUC 1.00): a proxy" in found
     assert not any("'height' alone" in sentence for sentence in found)
 

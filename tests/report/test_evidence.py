@@ -196,7 +196,7 @@ def test_points_of_tuning(german: Data, models: Models) -> None:
 
     def point(weight: float, utility: float, unfairness: float) -> Point:
         metrics = dict.fromkeys(("AUC", "F1", "ACC"), utility) | dict.fromkeys(("DP", "EO"), unfairness)
-        return Point("gmmd", {**parameters, "weight": weight}, training, metrics, None)
+        return Point("gmmd", {**parameters, "weight": weight}, training, validation=metrics)
 
     points = [point(1, 0.8, 0.3), point(parameters["weight"], 0.75, 0.1), point(7, 0.7, 0.2)]
     found = collect(german, {"gmmd": models["gmmd"]}, title="x", points=points).points

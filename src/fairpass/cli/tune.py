@@ -49,8 +49,8 @@ def tune(
     """
     with working("Starting"):
         from fairpass import methods
+        from fairpass.tuning import draw_front
         from fairpass.tuning.budget import Budget, parse_time
-        from fairpass.tuning.picture import draw_front
 
     if budget is None and trials is None:
         budget = _DEFAULT_BUDGET

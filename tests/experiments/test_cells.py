@@ -4,22 +4,23 @@ from pathlib import Path
 
 from tests.experiments.made_up import record
 
-from fairpass.experiments import Cell, Configuration, Records
+from fairpass.experiments import Cell, CellResult
+from fairpass.runs import Configuration, RunStore
 
 GCN, GIN = Configuration("gcn"), Configuration("gin")
 CELL = Cell("german", "plain", (GCN, GIN), seeds=(0, 1))
 
 
-def fill(records: Records, configuration: Configuration, selections: list[float], **test: float) -> None:
+def fill(store: RunStore, configuration: Configuration, selections: list[float], **test: float) -> None:
     for run, selection in zip(CELL.runs(configuration), selections, strict=False):
-        records.add(record(run, test, selection=selection))
+        store.add(record(run, test, selection=selection))
 
 
 def test_validation_chooses_by_the_mean_over_the_seeds(tmp_path: Path) -> None:
-    records = Records(tmp_path)
-    fill(records, GCN, [3.0, 0.0], ACC=90.0)
-    fill(records, GIN, [2.0, 2.0], ACC=80.0)
-    chosen = records.chosen(CELL)
+    store = RunStore(tmp_path)
+    fill(store, GCN, [3.0, 0.0], ACC=90.0)
+    fill(store, GIN, [2.0, 2.0], ACC=80.0)
+    chosen = CellResult.of(CELL, store)
     assert chosen is not None
     assert chosen.configuration == GIN
     assert chosen.values("ACC") == [80.0, 80.0]
@@ -27,28 +28,28 @@ def test_validation_chooses_by_the_mean_over_the_seeds(tmp_path: Path) -> None:
 
 
 def test_a_candidate_counts_only_with_all_seeds_and_no_error(tmp_path: Path) -> None:
-    records = Records(tmp_path)
-    fill(records, GCN, [9.0])
-    assert records.chosen(CELL) is None
-    fill(records, GIN, [1.0, 1.0])
-    chosen = records.chosen(CELL)
+    store = RunStore(tmp_path)
+    fill(store, GCN, [9.0])
+    assert CellResult.of(CELL, store) is None
+    fill(store, GIN, [1.0, 1.0])
+    chosen = CellResult.of(CELL, store)
     assert chosen is not None
     assert chosen.configuration == GIN
-    records.add({**record(CELL.runs(GIN)[0]), "error": "diverged"})
-    assert records.chosen(CELL) is None
+    store.add({**record(CELL.runs(GIN)[0]), "error": "diverged"})
+    assert CellResult.of(CELL, store) is None
 
 
 def test_near_constant_needs_most_runs(tmp_path: Path) -> None:
-    records = Records(tmp_path)
+    store = RunStore(tmp_path)
     first, second = CELL.runs(GCN)
-    records.add(record(first, near_constant=True))
-    records.add(record(second))
-    chosen = records.chosen(CELL)
+    store.add(record(first, near_constant=True))
+    store.add(record(second))
+    chosen = CellResult.of(CELL, store)
     assert chosen is not None
     assert not chosen.is_near_constant
-    records.add(record(second, near_constant=True))
+    store.add(record(second, near_constant=True))
     assert chosen.is_near_constant is False
-    again = records.chosen(CELL)
+    again = CellResult.of(CELL, store)
     assert again is not None
     assert again.is_near_constant
 

@@ -1,6 +1,6 @@
-"""What some experiments need of a run in addition to its evaluation, by name, as plain JSON values."""
+"""What some experiments measure of a fitted model in addition to its evaluation, as plain JSON values."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from math import isnan
 from typing import Any
 
@@ -11,10 +11,9 @@ from torch_geometric.data import Data
 from fairpass.datasets.statistics import describe
 from fairpass.methods import NodeClassifier
 from fairpass.methods.likeness import evenly, likeness, logits_of
+from fairpass.runs import Measure
 from fairpass.theory import readout, theorem_4_1, theorem_4_2
 from fairpass.training import Task
-
-Measure = Callable[[NodeClassifier, Data], Any]
 
 # Points of a training curve, pairs of nodes for a distribution, neighbours in a picture.
 _POINTS, _PAIRS, _NEIGHBOURS = 100, 20_000, 12
@@ -27,8 +26,7 @@ def curves(model: NodeClassifier, data: Data) -> dict[str, list[float | None]]:
     """Return the training curves on validation, evenly thinned to at most 100 epochs and the last."""
     history = model.history_
     step = -(-len(history) // _POINTS)
-    kept = sorted({*range(0, len(history), step), len(history) - 1})
-    rows = [history[i].flat() for i in kept]
+    rows = [history[i].flat() for i in sorted({*range(0, len(history), step), len(history) - 1})]
     names = ("epoch", *(name for name in _CURVES if name in rows[0]))
     return {name: [_short(row[name]) for row in rows] for name in names}
 
@@ -39,10 +37,10 @@ def statistics(model: NodeClassifier, data: Data) -> dict[str, Any]:
 
 
 def theorems(model: NodeClassifier, data: Data) -> dict[str, Any]:
-    """Return the bounds of both theorems beside what they bound, on (part of) the graph's features.
+    """Return the bounds of both theorems beside the bounded values, on the graph's features.
 
-    On graphs of more than 4,000 nodes, on the subgraph of the first 4,000 nodes in a random order that is always the
-    same. The read-out matrix is the one whose logits are nearest to the model's.
+    A graph of more than 4,000 nodes is reduced to a random (but fixed) subgraph of this size. The read-out matrix is
+    the one whose logits are nearest to the model's.
     """
     order = torch.randperm(data.num_nodes or 0, generator=torch.Generator().manual_seed(0))
     part = data.subgraph(order[:_THEOREM_NODES].sort().values)
@@ -50,14 +48,12 @@ def theorems(model: NodeClassifier, data: Data) -> dict[str, Any]:
     alpha = float(getattr(model, "alpha", 0.3))
     graph = (task.x, task.edge_index, task.sens)
     weights = readout(*graph, logits_of(model, part), alpha)
+    bounds = {"4.1": theorem_4_1(*graph, weights, alpha), "4.2": theorem_4_2(*graph, alpha)}
     return {
         "nodes": task.num_nodes,
         "isolated": int((torch.bincount(task.edge_index[0], minlength=task.num_nodes) == 0).sum()),
         "alpha": alpha,
-        **{
-            name: {"measured": bound.measured, "bound": bound.bound, "holds": bound.holds}
-            for name, bound in (("4.1", theorem_4_1(*graph, weights, alpha)), ("4.2", theorem_4_2(*graph, alpha)))
-        },
+        **{name: {"measured": b.measured, "bound": b.bound, "holds": b.holds} for name, b in bounds.items()},
     }
 
 
@@ -83,7 +79,7 @@ def _distribution(values: Tensor) -> dict[str, Any]:
 
 
 def _neighbourhood(data: Data, logits: Tensor, label: int) -> dict[str, Any]:
-    """Return a node of a label with its neighbours: the first that has enough of both groups and both labels."""
+    """Return the node of a label with the best mixed neighbours, and some of them."""
     source, target = data.edge_index
     degree = torch.bincount(source, minlength=len(logits)).float()
     # How mixed the neighbours are: the least of the shares of either group and of either label.
@@ -94,21 +90,18 @@ def _neighbourhood(data: Data, logits: Tensor, label: int) -> dict[str, Any]:
     fits = (data.y == label) & (degree >= 6) & (degree <= 40)
     centre = int(torch.where(fits, share, torch.full_like(share, -1.0)).argmax())
     neighbours = target[source == centre]
-    # The same ones whatever the model, so that its picture can be compared with another's.
+    # The same for every model, so that their pictures can be compared.
     neighbours = neighbours[evenly(len(neighbours), _NEIGHBOURS)]
-    similarity = likeness(logits, torch.tensor(centre), neighbours)
+    similarity = likeness(logits, torch.tensor(centre), neighbours).tolist()
+    pairs = zip(neighbours.tolist(), similarity, strict=True)
     return {
-        "centre": {"node": centre, "label": int(data.y[centre]), "group": int(data.sens[centre])},
-        "neighbours": [
-            {
-                "node": int(node),
-                "label": int(data.y[node]),
-                "group": int(data.sens[node]),
-                "similarity": _short(float(similar)),
-            }
-            for node, similar in zip(neighbours, similarity, strict=True)
-        ],
+        "centre": _node(data, centre),
+        "neighbours": [{**_node(data, node), "similarity": _short(similar)} for node, similar in pairs],
     }
+
+
+def _node(data: Data, node: int) -> dict[str, int]:
+    return {"node": node, "label": int(data.y[node]), "group": int(data.sens[node])}
 
 
 def _short(value: float | None) -> float | None:
@@ -116,7 +109,7 @@ def _short(value: float | None) -> float | None:
     return None if value is None or isnan(value) else float(f"{value:.4g}")
 
 
-MEASURES: dict[str, Measure] = {
+EXTRA_MEASURES: Mapping[str, Measure] = {
     "curves": curves,
     "statistics": statistics,
     "theorems": theorems,

@@ -2,7 +2,7 @@
 
 from fairpass.metrics.bootstrap import Interval, bootstrap_intervals
 from fairpass.metrics.catalog import METRICS, Metric
-from fairpass.metrics.evaluation import Evaluation, evaluate
+from fairpass.metrics.evaluation import Evaluation, GroupRates, Pair, evaluate
 from fairpass.metrics.functions import (
     accuracy,
     auc,
@@ -17,7 +17,6 @@ from fairpass.metrics.functions import (
     roc_auc,
 )
 from fairpass.metrics.group_thresholds import GroupRule, GroupThresholds
-from fairpass.metrics.groups import GroupRates, Pair
 from fairpass.metrics.split_metrics import SplitMetrics, selection
 from fairpass.metrics.threshold import best_threshold
 

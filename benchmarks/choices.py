@@ -41,7 +41,7 @@ def _momentum(quick: bool) -> Table:
     return Table("Momentum: linear encoder, seed 0, test nodes", rows)
 
 
-def _gmmd(encoder: str, *, seed: int = 0, window: int = 10, epochs: int = 300, **options: Any) -> GMMD:
+def _gmmd(encoder: Any, *, seed: int = 0, window: int = 10, epochs: int = 300, **options: Any) -> GMMD:
     learning_rate = options.pop("learning_rate", GMMD.default_training().learning_rate)
     training = GMMD.default_training().but(
         epochs=epochs,

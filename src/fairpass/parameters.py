@@ -119,7 +119,7 @@ class Parameter:
     search: Dimension | None = None
     grid: Choice | None = None
     per_member: bool = False
-    before: Any = MISSING
+    before: Any = _EMPTY
 
     def check(self, value: Any) -> None:
         """Raise `ValueError` unless the value has the declared type and is within the bounds."""
@@ -187,6 +187,10 @@ class Declared:
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     declared: ClassVar[Mapping[str, Parameter]] = {}
+    per_member: ClassVar[tuple[str, ...]] = ()
+    """Parameters in which the members of a population may differ."""
+    before: ClassVar[Mapping[str, Any]] = {}
+    """Values that reproduce version 0.1, of parameters that were added since."""
     parameter_order: ClassVar[tuple[str, ...]] = ()
     """Parameters to list first, for classes that inherit some of theirs."""
     _writes_init: ClassVar[bool] = False
@@ -196,6 +200,9 @@ class Declared:
         cls._writes_init = cls._writes_init or "__init__" in vars(cls)
         dataclass(init=not cls._writes_init, frozen=frozen, kw_only=kw_only, eq=frozen, repr=False)(cls)
         cls.declared = _of_init(cls) if cls._writes_init else _of_fields(cls)
+        cls.per_member = tuple(name for name, each in cls.declared.items() if each.per_member)
+        if "before" not in vars(cls):
+            cls.before = {name: each.before for name, each in cls.declared.items() if each.before is not _EMPTY}
         kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
         arguments = [
             inspect.Parameter(name, kind, default=_EMPTY if each.is_required else each.default, annotation=each.hint)
@@ -205,8 +212,9 @@ class Declared:
         cls.__doc__ = _with_arguments(cls.__doc__ or "", cls.declared)
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__.keys() & self.declared.keys():
-            self.declared[name].check(getattr(self, name))
+        for name, each in self.declared.items():
+            if name in self.__dataclass_fields__:  # arguments of a written `__init__` are not set yet
+                each.check(getattr(self, name))
         self.check_parameters()
 
     def check_parameters(self) -> None:

@@ -1,39 +1,32 @@
-"""The constant classifier: perfectly fair, and what a result must beat to mean anything."""
-
-from typing import ClassVar
+"""The constant classifier: perfectly fair, and the least a result must beat."""
 
 import torch
 from torch import Tensor
 
 from fairpass.methods.base import NodeClassifier
+from fairpass.methods.networks import ClosedForm
 from fairpass.training import Program, Task, Training
 
 
 class Constant(NodeClassifier):
-    """Predicts the same for every node: the labels' frequencies among training and validation nodes."""
+    """Predicts the same for every node: the frequencies of the labels among training and validation nodes."""
 
-    name: ClassVar[str] = "constant"
-    summary: ClassVar[str] = "the most frequent label for every node; its group differences are 0"
-
-    @classmethod
-    def default_training(cls) -> Training:
-        """Return one epoch: there is nothing to train."""
-        return Training(epochs=1)
+    name = "constant"
+    summary = "the most frequent label for every node; its group differences are 0"
+    recommended_training = Training(epochs=1)
+    learns_by_epochs = False
 
     def build(self, task: Task) -> Program:
         """Return a program that knows only frequencies."""
         return _Frequencies(task.num_classes)
 
 
-class _Frequencies(Program):
+class _Frequencies(ClosedForm):
     logits: Tensor
 
     def __init__(self, num_classes: int) -> None:
         super().__init__()
         self.register_buffer("logits", torch.zeros(num_classes))
-
-    def configure(self, training: Training) -> None:
-        self.optimizers = {}
 
     def epoch(self, task: Task) -> dict[str, float]:
         # Validation is included because the benchmarks' training labels are balanced by design.

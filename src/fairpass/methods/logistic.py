@@ -2,7 +2,6 @@
 
 import logging
 import warnings
-from typing import ClassVar
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -10,9 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_positive
+from fairpass.methods.networks import ClosedForm, penalty_parameter
+from fairpass.parameters import Choice
 from fairpass.training import Program, Task, Training
-from fairpass.training.program import cross_entropy, two_logits
+from fairpass.training.program import two_logits
 
 logger = logging.getLogger(__name__)
 
@@ -21,40 +21,30 @@ _MAX_ITERATIONS = 1000
 
 
 class Logistic(NodeClassifier):
-    r"""Logistic regression on the features of the training nodes, by scikit-learn. It does not see the edges.
+    r"""Logistic regression on the features of the training nodes, by scikit-learn, without the edges.
 
     The coefficients :math:`w` and intercepts :math:`b` minimise
 
     .. math:: \frac12 \|w\|^2 + C \sum_{i \in V_{train}} -\log \mathrm{softmax}(w x_i + b)_{y_i}.
 
-    The penalty treats all columns alike, so the features should be scaled. The result does not depend on the seed,
-    and there is only one epoch.
-
-    Args:
-        C: inverse strength of the penalty.
-        training: settings of the training loop, of which the optimizer's do not matter here.
+    The penalty treats all columns alike, so the features should be scaled. The result does not depend on the seed or
+    the optimizer's settings, and there is only one epoch.
     """
 
-    name: ClassVar[str] = "logistic"
-    summary: ClassVar[str] = "logistic regression on the features, no graph, no fairness"
+    C: float = penalty_parameter(grid=Choice(0.01, 0.1, 1.0, 10.0))
 
-    def __init__(self, *, C: float = 1.0, training: Training | None = None) -> None:
-        super().__init__(training=training)
-        check_positive(C=C)
-        self.C = C
-
-    @classmethod
-    def default_training(cls) -> Training:
-        """Return one epoch: all is found before it."""
-        return Training(epochs=1)
+    name = "logistic"
+    summary = "logistic regression on the features, no graph, no fairness"
+    recommended_training = Training(epochs=1)
+    learns_by_epochs = False
 
     def build(self, task: Task) -> Program:
         """Return the regression, still without coefficients."""
         return _Regression(task.num_features, task.num_classes, self.C)
 
 
-class _Regression(Program):
-    """Buffers: `coefficients` `(R, d)` and `intercepts` `(R,)`; `R` is 1 for two classes, else one for each."""
+class _Regression(ClosedForm):
+    """Buffers: `coefficients` `(R, d)` and `intercepts` `(R,)`; `R` is 1 for two classes, else their number."""
 
     coefficients: Tensor
     intercepts: Tensor
@@ -66,15 +56,11 @@ class _Regression(Program):
         self.register_buffer("coefficients", torch.zeros(rows, num_features))
         self.register_buffer("intercepts", torch.zeros(rows))
 
-    @property
-    def is_random(self) -> bool:
-        return False
-
     def prepare(self, task: Task, training: Training) -> None:
         nodes = task.train_nodes
         found = LogisticRegression(C=self.C, max_iter=_MAX_ITERATIONS)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said below, with what helps
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the message below says what helps
             found.fit(task.x[nodes].double().cpu().numpy(), task.y[nodes].cpu().numpy())
         if max(found.n_iter_) >= _MAX_ITERATIONS:
             logger.warning(
@@ -83,12 +69,6 @@ class _Regression(Program):
             )
         self.coefficients.copy_(torch.from_numpy(found.coef_))
         self.intercepts.copy_(torch.from_numpy(found.intercept_))
-
-    def configure(self, training: Training) -> None:
-        self.optimizers = {}
-
-    def epoch(self, task: Task) -> dict[str, float]:
-        return {"loss": float(cross_entropy(self(task), task))}
 
     def forward(self, task: Task) -> Tensor:
         logits = task.x @ self.coefficients.T + self.intercepts

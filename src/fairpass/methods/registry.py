@@ -15,7 +15,7 @@ from typing import Any
 from fairpass.errors import FairpassError
 from fairpass.methods.base import NodeClassifier
 
-_OWN = {
+OWN: dict[str, str] = {
     "constant": "fairpass.methods.constant:Constant",
     "gcn": "fairpass.methods.gnn:GCN",
     "gin": "fairpass.methods.gnn:GIN",
@@ -46,13 +46,13 @@ class UnknownMethodError(FairpassError, KeyError):
 def names() -> list[str]:
     """Return the names of all methods, the library's own first."""
     added = {point.name for point in entry_points(group="fairpass.methods")}
-    return [*_OWN, *sorted(added - _OWN.keys())]
+    return [*OWN, *sorted(added - OWN.keys())]
 
 
 def method(name: str) -> type[NodeClassifier]:
     """Return a method's class by name."""
-    if name in _OWN:
-        module, attribute = _OWN[name].split(":")
+    if name in OWN:
+        module, attribute = OWN[name].split(":")
         found: type[NodeClassifier] = getattr(import_module(module), attribute)
         return found
     for point in entry_points(group="fairpass.methods", name=name):

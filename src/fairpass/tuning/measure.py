@@ -1,10 +1,9 @@
-"""How a configuration did: its seeds' metrics on validation and test, and whether it says anything at all."""
+"""How a configuration did: its metrics on validation and test over the seeds, and whether it is near constant."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.errors import DataError
@@ -26,7 +25,7 @@ class Measure:
         try:
             self.test = task.nodes("test")
             self.metrics = SplitMetrics(task.y[self.test], task.sens[self.test], num_classes=task.num_classes)
-        except DataError:  # there is no test split, or it lacks a label or group: nothing to compare on
+        except DataError:  # there is no test split, or it lacks a label or group
             self.test = None
 
     def __call__(self, seeds: Sequence[NodeClassifier]) -> dict[str, Any]:
@@ -34,7 +33,10 @@ class Measure:
         tested, constant = [], 0
         for model in seeds:
             probabilities = model.predict_proba(self.data)
-            constant += self._is_near_constant(model, model.decide(self.data, probabilities, self.validation))
+            predicted = model.decide(self.data, probabilities, self.validation)
+            # The full evaluation decides, but is slow: few configurations need it.
+            if int(predicted.bincount().max()) / len(predicted) >= NEAR_CONSTANT_SHARE:
+                constant += model.evaluate(self.data, "val", undefined="nan").near_constant
             if self.test is not None:
                 decided = model.decide(self.data, probabilities, self.test)
                 numbers = self.metrics(scores(probabilities[self.test]), decided).tolist()
@@ -44,11 +46,6 @@ class Measure:
             "test": _mean(tested) if tested else None,
             "near_constant": 2 * constant >= len(seeds),
         }
-
-    def _is_near_constant(self, model: NodeClassifier, predicted: Tensor) -> bool:
-        share = int(predicted.bincount().max()) / len(predicted)
-        # The full evaluation has the last word, and takes its time: few configurations need it.
-        return share >= NEAR_CONSTANT_SHARE and model.evaluate(self.data, "val", undefined="nan").near_constant
 
 
 def _mean(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:

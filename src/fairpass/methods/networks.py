@@ -1,0 +1,116 @@
+"""What several methods share: parameters of their networks, kinds of programs, and published settings."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from fairpass.methods.base import NodeClassifier
+from fairpass.nn import Encoder
+from fairpass.nn.convolution import Backbone
+from fairpass.parameters import Choice, LogUniform, parameter
+from fairpass.training import Program, Task, Training
+from fairpass.training.program import cross_entropy
+
+
+def backbone_parameter() -> Any:
+    """Declare the convolution of a network."""
+    return parameter("gcn", help="convolution of the network")
+
+
+def num_layers_parameter(**declaration: Any) -> Any:
+    """Declare the depth of a network."""
+    return parameter(2, at_least=1, **{"help": "number of layers of the network", **declaration})
+
+
+def hidden_parameter(**declaration: Any) -> Any:
+    """Declare the width of a network."""
+    return parameter(16, at_least=1, help="width of the hidden layers", **declaration)
+
+
+def dropout_parameter(default: float = 0.5, *, searched: bool = True, **declaration: Any) -> Any:
+    """Declare the dropout of a network; with `dropout=1` nothing would be learnt."""
+    search = Choice(0.0, 0.2, 0.5, 0.8) if searched else None
+    text = "probability of dropping a hidden unit"
+    return parameter(default, at_least=0, below=1, search=search, help=text, **declaration)
+
+
+def penalty_parameter(**declaration: Any) -> Any:
+    """Declare the penalty of logistic regressions; the range of its search is for standardised features."""
+    text = "inverse strength of the regressions' penalty"
+    return parameter(1.0, above=0, below=inf, search=LogUniform(1e-3, 100), help=text, **declaration)
+
+
+class Published(NodeClassifier):
+    """A method whose authors published settings for the benchmark graphs."""
+
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """For "german" or, with one backbone only, "german/gin": parameters and training settings, if not the defaults."""
+
+    @classmethod
+    def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> Self:
+        """Return the method with the settings of its authors.
+
+        Args:
+            data_set: `"german"`, `"bail"` or `"credit"`.
+            backbone: convolution of the network; without settings of its own, it gets those of `"gcn"`.
+            training: training settings that replace those of the authors, e.g. `seed=1`.
+        """
+        known = tuple(name for name in cls.published if "/" not in name)
+        if data_set not in known:
+            raise ValueError(f"'data_set' must be one of {known} (got {data_set!r})")
+        values = cls.published.get(f"{data_set}/{backbone}", cls.published[data_set])
+        parameters = {name: value for name, value in values.items() if name in cls.declared}
+        settings = {name: value for name, value in values.items() if name not in cls.declared}
+        parameters["training"] = cls.recommended_training.but(**{**settings, **training})
+        return cls(**{**parameters, "backbone": backbone})
+
+
+class Network(Program):
+    """An encoder of the features on the graph, trained with cross-entropy."""
+
+    def __init__(self, network: Encoder) -> None:
+        super().__init__()
+        self.network = network
+
+    @property
+    def is_random(self) -> bool:
+        """Return whether there is dropout."""
+        return self.network.dropout > 0
+
+    def forward(self, task: Task) -> Tensor:
+        """Return the logits of all nodes."""
+        backbone = self.network.backbone
+        logits: Tensor = self.network(task.x, None if backbone is None else task.operator(backbone))
+        return logits
+
+
+class ClosedForm(Program):
+    """A model that `prepare` finds completely, so that there is nothing to train."""
+
+    @property
+    def is_random(self) -> bool:
+        """Return False: nothing is drawn."""
+        return False
+
+    def configure(self, training: Training) -> None:
+        """Make no optimizers."""
+        self.optimizers = {}
+
+    def epoch(self, task: Task) -> dict[str, float]:
+        """Return the cross-entropy."""
+        return {"loss": float(cross_entropy(self(task), task))}
+
+
+class SeveralOptimizers(Program):
+    """Networks that are trained in turn, each by its own optimizer."""
+
+    def step(self, loss: Tensor, *optimizers: str) -> float:
+        """Take a step of some optimizers on a loss, and return it."""
+        self.zero_grad()  # all networks, because a loss also reaches those that it must not change
+        torch.autograd.backward(loss)
+        for name in optimizers:
+            self.optimizers[name].step()
+        return float(loss.detach())

@@ -73,7 +73,7 @@ def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypat
         patch.setattr(runner, "make_records", press)
         result = run("reproduce", "mlp", *GERMAN, "--out", tmp_path)
     assert result.exit_code == 130
-    advice = "the same command, without --fresh, goes on from there"
+    advice = "the same command without --fresh continues from there"
     assert result.stderr == f"What was done is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
     done = len(Records(tmp_path / "records"))
     assert 0 < done < 12

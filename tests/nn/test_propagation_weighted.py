@@ -32,7 +32,8 @@ def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: SparseOperator, gr
         times = 1 if layer.simplified else len(means)
         fairness = fairness + times * means.diagonal().sum() - means.sum()
     assert layer.lambda_f is not None
-    return layer._smoothness(F, graph @ F, x_in) + layer.lambda_f * fairness
+    smoothness = (layer.lambda_s * F * (F - graph @ F) + (F - x_in).square()).sum() / 2
+    return smoothness + layer.lambda_f * fairness
 
 
 @every_variant
@@ -72,7 +73,7 @@ def test_no_layer_raises_the_objective(
         lambda_s=lambda_s, lambda_f=lambda_f, alpha=alpha, bandwidth="fixed", fair_steps=fair_steps, momentum=momentum
     )
     for _ in range(2):
-        moved = layer._layer(F, None, x_in, graph, layer._own_term(compared))[0]
+        moved = layer._layer(F, None, x_in, graph, layer._own_terms(compared))[0]
         before, after = (float(h(layer, at, x_in, graph, compared)) for at in (F, moved))
         # Its terms may be large and of opposite sign.
         assert after <= before + 1e-10 * (abs(before) + 2 * labels * groups * lambda_f)

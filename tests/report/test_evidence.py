@@ -171,7 +171,7 @@ def test_theorems_hold_on_german(evidence: Evidence) -> None:
 
 def test_more_groups_labels_and_unknowns(hard_evidence: Evidence, hard_graph: Data) -> None:
     assert hard_evidence.theory["theorems"] == []
-    assert hard_evidence.theory["note"] == "The theorems speak of two groups; this graph has 3."
+    assert hard_evidence.theory["note"] == "The theorems are about two groups; this graph has 3."
     for method in hard_evidence.methods:
         assert method["thresholds"] is None
         (run,) = method["runs"]

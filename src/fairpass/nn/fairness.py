@@ -1,13 +1,21 @@
-"""The fairness term of one layer: of the nodes themselves, recorded in a reference, or replayed from one."""
+r"""The fair half of a layer: steps down :math:`\phi(F) = \frac{1}{2\gamma}\|F - Y\|^2 + \lambda_f h_f(F)` from `F = Y`.
+
+The fairness term :math:`\lambda_f h_f` is that of the nodes themselves, recorded in a reference, or replayed from one.
+Each node has the step size :math:`1/(1/\gamma + c_i)` that its curvature `c` allows, so a plain gradient step from any
+point lowers :math:`\phi` by at least :math:`\|\text{step}\|^2 / (2\,\text{size})`.
+"""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
 from fairpass.nn.reference import ReferenceLayer
+
+# Steps with momentum are longer than the bound on the curvature allows by this factor.
+_LONGER = 2.0
 
 
 @dataclass
@@ -28,17 +36,13 @@ class FairnessTerm:
     drawn: Tensor | None = None
     was_damped: ClassVar[bool] = False
 
-    def value(self, F: Tensor) -> Tensor:
-        """Return `lambda_f h_f(F)`, one number for each problem."""
-        return self.lambda_f[..., 0, 0] * self.discrepancy.value(self._taking_part(F), self.alpha)
-
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient, `(..., N, c)`, and the value as a constant."""
         gradient, value = self.discrepancy.gradient(self._taking_part(F), self.alpha)
         return self._among_all(self.lambda_f * gradient, F), self.lambda_f[..., 0, 0] * value
 
-    def constant_value(self, F: Tensor) -> Tensor:
-        """Return `lambda_f h_f(F)` without gradient, which needs no evaluation at the nodes."""
+    def value(self, F: Tensor) -> Tensor:
+        """Return `lambda_f h_f(F)` for each problem, without gradient, which needs no evaluation at the nodes."""
         return self.lambda_f[..., 0, 0] * self.discrepancy.constant_value(self._taking_part(F), self.alpha)
 
     def curvature(self, F: Tensor) -> Tensor:
@@ -48,7 +52,7 @@ class FairnessTerm:
 
     def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether the value at `moved` is at most `limit`, and the value; one for each problem."""
-        value = self.constant_value(moved)
+        value = self.value(moved)
         return value <= limit, value
 
     def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
@@ -64,11 +68,11 @@ class FairnessTerm:
         at_least = weight * self.discrepancy.at_least(self._taking_part(F), self.alpha)
         below = at_most <= at_least + gained
         if not is_exact and not bool(below.all()):
-            at_most = self.constant_value(moved)
+            at_most = self.value(moved)
             below = at_most <= at_least + gained
         if bool(below.all()):
             return below
-        return at_most <= self.constant_value(F) + gained
+        return at_most <= self.value(F) + gained
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]
@@ -131,7 +135,57 @@ class ReplayedTerm:
 Term = FairnessTerm | ReplayedTerm
 
 
-def spread(F: Tensor, drawn: Tensor | None) -> Tensor:
+class Descent(NamedTuple):
+    """Where the steps ended: the point, a bound on the fairness term there, and whether the bound is its value."""
+
+    moved: Tensor
+    at_most: Tensor
+    is_exact: bool
+
+
+def descend(
+    Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int, *, momentum: bool = False
+) -> Descent:
+    """Take at least one gradient step from `Y` `(..., N, c)`; `size` `(..., N, 1)` is that of each node's steps."""
+    if momentum and steps > 1:
+        return _descend_with_momentum(Y, size, gamma, term, steps)
+    moved, pull = Y, torch.zeros_like(Y)
+    for _ in range(steps):
+        before, start = moved, pull
+        gradient, value = term.gradient(moved)
+        moved = torch.addcmul(moved, size, gradient + pull, value=-1)
+        pull = (moved - Y) / gamma
+    with torch.no_grad():
+        change = gamma * (pull.square() - start.square()) + (moved - before).square() / size
+        return Descent(moved, value - change.sum((-2, -1)) / 2, is_exact=False)
+
+
+def _descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
+    r"""Take longer gradient steps with momentum, which go several times as far.
+
+    Step `k = 0, 1, ...` starts ahead of where the last one ended, at :math:`F + \frac{k}{k+1}(F - F_{before})`, and is
+    twice as long as the bound on the curvature allows: the true curvature is mostly below half of the bound. Such steps
+    may overshoot, so :math:`\phi` is compared at the end. Where it is not below what one plain step is known to reach,
+    that plain step is taken, which always lowers it.
+    """
+    slope, start = term.gradient(Y)
+    before, moved = Y, torch.addcmul(Y, size, slope, value=-_LONGER)
+    for k in range(1, steps):
+        ahead = torch.lerp(before, moved, 1 + k / (k + 1))
+        gradient, _ = term.gradient(ahead)
+        before, moved = moved, torch.addcmul(ahead, size, gradient + (ahead - Y) / gamma, value=-_LONGER)
+    with torch.no_grad():
+        reached = start - (size * slope.square()).sum((-2, -1)) / 2
+        lowered, value = term.accepts(reached - ((moved - Y).square() / gamma).sum((-2, -1)) / 2, moved)
+    if bool(lowered.all()):
+        return Descent(moved, value, is_exact=True)
+    plain = torch.addcmul(Y, size, slope, value=-1)
+    bound = reached - ((plain.detach() - Y.detach()).square() / gamma).sum((-2, -1)) / 2
+    moved = torch.where(lowered[..., None, None], moved, plain)
+    return Descent(moved, torch.where(lowered, value, bound), is_exact=False)
+
+
+def spread(F: Tensor, drawn: Tensor | None = None) -> Tensor:
     """Return twice the mean squared distance to the mean of the nodes that take part, one number for each problem."""
     points = F.detach() if drawn is None else F.detach()[..., drawn, :]
     return 2 * (points - points.mean(-2, keepdim=True)).square().sum(-1).mean(-1)

@@ -123,7 +123,7 @@ def _fit_batch(
             train_population([*members.values()], task, on_epoch=_renumbered(callback, [*members]))
     for i, member in members.items():
         header = classifiers[i]._describe(task, data)
-        errors[i] = _error_of(classifiers[i]._accept, member.program, member.progress, header, task)
+        errors[i] = _error_of(classifiers[i]._accept, member.program, member.state, header, task)
     return errors
 
 

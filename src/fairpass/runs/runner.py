@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.datasets import load
-from fairpass.datasets.splits import PUBLISHED_SEED
+from fairpass.datasets.registry import PUBLISHED_SEED
 from fairpass.errors import FairpassError
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.metrics import Evaluation

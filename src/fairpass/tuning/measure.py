@@ -8,8 +8,8 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
+from fairpass.metrics import SplitMetrics
 from fairpass.metrics.evaluation import NEAR_CONSTANT_SHARE
-from fairpass.metrics.quick import NAMES, Quick
 from fairpass.training import Task
 from fairpass.training.program import scores
 
@@ -24,7 +24,7 @@ class Measure:
         self.validation, self.test = task.nodes("val"), None
         try:
             self.test = task.nodes("test")
-            self.quick = Quick(task.y[self.test], task.sens[self.test], num_classes=task.num_classes)
+            self.metrics = SplitMetrics(task.y[self.test], task.sens[self.test], num_classes=task.num_classes)
         except DataError:  # there is no test split, or it lacks a label or group
             self.test = None
 
@@ -39,8 +39,8 @@ class Measure:
                 constant += model.evaluate(self.data, "val", undefined="nan").near_constant
             if self.test is not None:
                 decided = model.decide(self.data, probabilities, self.test)
-                numbers = self.quick(scores(probabilities[self.test]), decided).tolist()
-                tested.append(dict(zip(NAMES, numbers, strict=True)))
+                numbers = self.metrics(scores(probabilities[self.test]), decided).tolist()
+                tested.append(dict(zip(SplitMetrics.names, numbers, strict=True)))
         return {
             "validation": _mean([model.selected_.metrics for model in seeds]),
             "test": _mean(tested) if tested else None,
@@ -49,4 +49,4 @@ class Measure:
 
 
 def _mean(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: fmean(row[name] for row in rows) for name in NAMES}
+    return {name: fmean(row[name] for row in rows) for name in SplitMetrics.names}

@@ -19,7 +19,7 @@ def history(*selections: float) -> History:
 
 
 def selected(window: int, *selections: float) -> int:
-    state = FitState(window)
+    state = FitState(Training(window=window))
     for record in history(*selections):
         state.add(record)
     return state.best_epoch
@@ -66,7 +66,7 @@ def test_a_fit_keeps_the_parameters_of_the_epoch_that_is_steadily_good(task: Tas
     assert momentary.state_dict()["epochs_done"] == 3
     assert steady.state_dict()["epochs_done"] == 8  # the first epoch with three good ones
     assert progress.best_epoch == 7
-    assert progress.selected(Training(window=3)) == progress.history[7]
+    assert progress.selected == progress.history[7]
 
 
 def test_patience_waits_for_the_mean(task: Task, scripted: Script) -> None:

@@ -5,11 +5,12 @@ import torch
 
 from fairpass.datasets import synthetic
 from fairpass.methods import GMMD, GMMDS, names
-from fairpass.methods.population import fit_all
 from fairpass.parameters import Dimension
+from fairpass.runs import fit_all
 from fairpass.tuning import GRIDS, RECOMMENDED, Choice, Integers, LogUniform, Uniform, space_of
 from fairpass.tuning.configurations import Configurations
-from fairpass.tuning.spaces import Space, combinations, distribution
+from fairpass.tuning.spaces import Space, combinations
+from fairpass.tuning.strategies import distribution
 
 TUNABLE = [name for name in names() if name != "constant"]
 

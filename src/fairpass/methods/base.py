@@ -284,7 +284,7 @@ class NodeClassifier(Estimator, ABC):
 
     def _accept(self, program: Program, progress: FitState, header: dict[str, Any], task: Task) -> None:
         """Become the result of a fit that has just ended, or raise `DivergedError`."""
-        selected = progress.selected(self.training)
+        selected = progress.selected
         header = {**header, "threshold": selected.threshold, "epoch": selected.epoch}
         if self.postprocess == "thresholds":
             header |= fit_thresholds(program, task, self.training)

@@ -34,10 +34,7 @@ class GroupEstimator(nn.Module):
         """Estimate from the nodes of known group.
 
         Args:
-            x: features, `(N, d)`.
-            sens: group of each node, negative where unknown.
             held_out: mask of the nodes that only the temperature is fitted on.
-            num_groups: `G`.
             sens_column: column of `x` that holds the sensitive attribute itself; it is left out.
         """
         from sklearn.linear_model import LogisticRegression

@@ -19,8 +19,7 @@ from fairpass.kernels.dispatch import Backend
 from fairpass.kernels.mmd import KernelName, SumOptions
 from fairpass.kernels.sums import EPS
 from fairpass.nn.convolution import Attention
-from fairpass.nn.descent import Descent, descend, descend_with_momentum
-from fairpass.nn.fairness import FairnessTerm, RecordedTerm, ReplayedTerm, Term, draw, spread
+from fairpass.nn.fairness import FairnessTerm, RecordedTerm, ReplayedTerm, Term, descend, draw, spread
 from fairpass.nn.members import as_kernel_argument
 from fairpass.nn.operators import OperatorKind, SparseOperator
 from fairpass.nn.options import GMMDOptions
@@ -50,9 +49,8 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     Its step ignores the curvature of the fairness term: with a large :math:`\lambda_f` the groups jump past each other.
     `step="stable"` splits the layer: it smooths, :math:`Y = (1-\gamma)\tilde A F + \gamma X_{in}`, and then takes `J`
     gradient steps on :math:`\frac{1}{2\gamma}\|F - Y\|^2 + \lambda_f h_f(F)` from `F = Y`, each node with the step
-    :math:`1/(1/\gamma + 16\lambda_f\alpha/N_a)` that its group's curvature allows. Every layer then lowers `h`: should
-    smoothing have raised the discrepancy by more than it gained, the layer falls back to one damped gradient step
-    on `h` itself.
+    :math:`1/(1/\gamma + 16\lambda_f\alpha/N_a)` that its group's curvature allows. Every layer then lowers `h`: if
+    smoothing raised the discrepancy by more than it gained, the layer takes one damped gradient step on `h` instead.
 
     Shapes:
         `x_in` `(N, c)`, `graph` (an `edge_index`, or what `prepare` returns), `sens` `(N,)` with the group of each node
@@ -161,27 +159,19 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
         return lambda F: ReplayedTerm(next(layers), discrepancy)
 
     def _propagate(self, x_in: Tensor, graph: Graph, term_at: TermAt) -> Tensor:
-        if self._is_fairness_only:
-            return self._fairness_layer(x_in, term_at)
+        smooths = bool(self.lambda_s.any()) if isinstance(self.lambda_s, Tensor) else self.lambda_s > 0
+        if self.step == "stable" and not smooths:
+            # Every layer would start from `x_in` again and do the same; from `F = x_in` each step lowers `h`.
+            if self.fair_steps == 0:
+                return x_in
+            term = term_at(x_in)
+            size = 1 / (1 + term.curvature(x_in))
+            return descend(x_in, size, 1.0, term, self.fair_steps, momentum=self.momentum).moved
         operator = self.prepare(graph, x_in.shape[-2], x_in.dtype) if isinstance(graph, Tensor) else graph
         F, smoothed = x_in, None
         for _ in range(self.K):
             F, smoothed = self._layer(F, smoothed, x_in, operator, term_at)
         return F
-
-    @property
-    def _is_fairness_only(self) -> bool:
-        """Return whether nothing is smoothed: every stable layer then starts from `x_in` again and does the same."""
-        if self.step == "paper":
-            return False
-        return not (bool(self.lambda_s.any()) if isinstance(self.lambda_s, Tensor) else self.lambda_s)
-
-    def _fairness_layer(self, x_in: Tensor, term_at: TermAt) -> Tensor:
-        """Return `x_in` after the fairness steps alone; from `F = x_in` each of them lowers `h`."""
-        if not self.fair_steps:
-            return x_in
-        term = term_at(x_in)
-        return self._descend(x_in, 1 / (1 + term.curvature(x_in)), 1.0, term).moved
 
     def _layer(
         self, F: Tensor, smoothed: Tensor | None, x_in: Tensor, operator: SparseOperator, term_at: TermAt
@@ -197,7 +187,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
             return Y, None
         term = term_at(Y)
         size = 1 / (1 / gamma + term.curvature(Y))
-        moved, at_most, is_exact = self._descend(Y, size, gamma, term)
+        moved, at_most, is_exact = descend(Y, size, gamma, term, self.fair_steps, momentum=self.momentum)
         # Only these operators come from an objective; attention and sums over neighbours do not.
         has_objective = self.backbone == "gcn" and operator.is_symmetric
         if not has_objective and not term.was_damped:
@@ -213,11 +203,6 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
             return moved, next_smoothed
         damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
         return torch.where(lowered[..., None, None], moved, damped), None
-
-    def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term) -> Descent:
-        """Take the fairness steps from `Y`. A single one has no momentum, and a plain one need not be checked."""
-        take_steps = descend_with_momentum if self.momentum and self.fair_steps > 1 else descend
-        return take_steps(Y, size, gamma, term, self.fair_steps)
 
     def objective(
         self, F: Tensor, x_in: Tensor, graph: SparseOperator, sens: Tensor, alpha: float, lambda_f: float

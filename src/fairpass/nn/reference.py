@@ -66,11 +66,8 @@ class ReferenceLayer(nn.Module):
 class Reference(nn.Module):
     """What is kept of the fitted graph's groups; empty until the layers are recorded.
 
-    Args:
-        layers: number of layers.
-        steps: largest number of fields that a layer uses.
-
-    Buffer `scales`: the weight of a node of each group, see :class:`~fairpass.kernels.Groups`.
+    Buffer `scales`: the weight of a node of each group, see :class:`~fairpass.kernels.Groups`. Each layer has room for
+    the fields of `steps` steps.
     """
 
     scales: Tensor | None

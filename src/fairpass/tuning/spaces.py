@@ -1,16 +1,13 @@
-"""The search spaces that methods declare, and their translation for Optuna."""
+"""The search spaces that methods declare."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from fairpass.methods import method, names
 from fairpass.methods.estimator import Estimator, SpaceKind
 from fairpass.methods.registry import OWN
-from fairpass.parameters import Choice, Dimension, Integers, LogUniform
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
+from fairpass.parameters import Choice, Dimension, Integers
 
 Space = Mapping[str, Dimension]
 
@@ -45,14 +42,3 @@ def combinations(space: Space) -> Iterator[dict[str, Any]]:
         else:
             raise ValueError(f"'{name}' must be a Choice or Integers for the strategy 'grid' (got {dimension})")
     return (dict(zip(space, combination, strict=True)) for combination in product(*values))
-
-
-def distribution(dimension: Dimension) -> "BaseDistribution":
-    """Return a dimension as a distribution of Optuna."""
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    if isinstance(dimension, Choice):
-        return CategoricalDistribution(dimension.values)
-    if isinstance(dimension, Integers):
-        return IntDistribution(int(dimension.low), int(dimension.high))
-    return FloatDistribution(dimension.low, dimension.high, log=isinstance(dimension, LogUniform))

@@ -38,7 +38,9 @@ def test_arrays_are_those_of_the_graph() -> None:
 
 
 def test_tables_as_arrays(tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text("age,sex,paid\n" + "".join(f"{i % 9},{i % 2},{i // 2 % 2}\n" for i in range(40)))
+    (tmp_path / "nodes.csv").write_text(
+        "age,sex,paid\n" + "".join(f"{i % 9},{i % 2},{i // 2 % 2}\n" for i in range(40))
+    )
     (tmp_path / "edges.csv").write_text("a,b\n0,1\n2,3\n")
     tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"
     arrays = from_tables_arrays(*tables, label="paid", sensitive="sex")

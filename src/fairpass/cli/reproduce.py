@@ -82,7 +82,7 @@ def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequenc
     needed = [name for name in datasets if any(spec.dataset == name for spec in todo)]
     _fetch(needed, datasets)
     if len(todo) < len(specs):
-        note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are in {store.directory} already")
+        note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are already in {store.directory}")
     threads, before = torch.get_num_threads(), 0
     with bar(len(todo), store.directory, "the same command without --fresh") as show:
 

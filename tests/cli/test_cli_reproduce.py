@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from typer.testing import Result
 
 from fairpass.datasets import download
+from fairpass.errors import DownloadError
 from fairpass.experiments import cells
 from fairpass.runs import RunRecord, RunSpec, RunStore, runner
 
@@ -82,12 +83,12 @@ def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypat
 def test_a_missing_data_set_is_told_before_anything_is_trained(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreachable(*arguments: object) -> None:
-        raise ValueError("no network")
+    def unreachable(file: object, url: str) -> bytes:
+        raise DownloadError("no network")
 
     monkeypatch.setenv("FAIRPASS_DATA", str(tmp_path / "empty"))
     monkeypatch.setattr(download, "ATTEMPTS", 1)
-    monkeypatch.setattr("pooch.HTTPDownloader.__call__", unreachable)
+    monkeypatch.setattr(download, "_download_once", unreachable)
     result = run("reproduce", "mlp", "--quick", "--out", tmp_path)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1

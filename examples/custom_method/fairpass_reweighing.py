@@ -24,13 +24,11 @@ class Reweighing(NodeClassifier):
     edges tell about the group.
     """
 
-    strength: float = parameter(
-        1.0, at_least=0, search=Uniform(0, 2), help="0 is the plain network, 1 is reweighing as published"
-    )
-    backbone: Backbone = parameter("gcn", help="convolution of the network")
-    num_layers: int = parameter(2, at_least=1, help="number of convolutions")
-    hidden: int = parameter(16, at_least=1, help="width of the hidden layers")
-    dropout: float = parameter(0.5, at_least=0, below=1, help="probability of dropping a hidden unit")
+    strength: float = parameter(1.0, "0 is the plain network, 1 is reweighing as published", Uniform(0, 2), at_least=0)
+    backbone: Backbone = parameter("gcn", "convolution of the network")
+    num_layers: int = parameter(2, "number of convolutions", at_least=1)
+    hidden: int = parameter(16, "width of the hidden layers", at_least=1)
+    dropout: float = parameter(0.5, "probability of dropping a hidden unit", at_least=0, below=1)
 
     name = "reweighing"
     summary = "graph neural network, with weights in its loss that part label from group"

@@ -165,17 +165,20 @@ class Parameter:
         return ", ".join(filter(None, [self.bounds, *literals]))
 
 
-def parameter(default: Any, **declaration: Any) -> Any:
+def parameter(
+    default: Any, help: str = "", search: Dimension | None = None, grid: Choice | None = None, **declaration: Any
+) -> Any:
     """Declare a parameter of a `Declared` class.
 
     Args:
         default: its default value.
-        declaration: `help`, the text of the documentation; the bounds `at_least`, `above`, `at_most` and `below`;
-            `search`, the recommended `Dimension` of a search, and `grid`, the `Choice` of a grid search; `per_member`,
-            whether members of one population may differ in it; `before`, for parameters that were added later, the
-            value that reproduces version 0.1.
+        help: its text in the documentation.
+        search: the recommended range of a search.
+        grid: the values of a grid search.
+        declaration: the bounds `at_least`, `above`, `at_most` and `below`; `per_member`, whether members of one
+            population may differ in it; `before`, the value that reproduces version 0.1 if it was added later.
     """
-    return field(default=default, metadata=declaration)
+    return field(default=default, metadata={"help": help, "search": search, "grid": grid, **declaration})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)

@@ -337,6 +337,6 @@ def test_unsuitable_graphs(data: Data) -> None:
     for name, what in (("y", "labels"), ("sens", "groups")):
         other = Data(**{**data.to_dict(), name: torch.arange(200) % 3, "label_names": None, "group_names": None})
         with pytest.raises(DataError, match=f"must have 2 {what} for EDITS .got 3"):
-            EDITS().build(Task(other))
+            EDITS().fit(other)
     with pytest.raises(ValueError, match=r"'drop' must leave some of the 5 features \(got 5\)"):
         EDITS(drop=5).build(Task(data))

@@ -16,6 +16,7 @@ from fairpass.methods.networks import (
     dropout_parameter,
     hidden_parameter,
     num_layers_parameter,
+    widths,
 )
 from fairpass.nn import GNN, SparseOperator
 from fairpass.nn.convolution import Backbone
@@ -56,34 +57,32 @@ class EDITS(Published):
     """
 
     alpha: float = parameter(
-        0.03, at_least=0, search=LogUniform(0.01, 1), help=r":math:`\alpha`, weight of staying close to the features"
+        0.03, r":math:`\alpha`, weight of staying close to the features", LogUniform(0.01, 1), at_least=0
     )
     beta: float = parameter(
         1.0,
+        r":math:`\beta`, weight of the distance between groups when the column scales are learnt",
+        LogUniform(0.05, 5),
+        Choice(0.1, 0.8, 1.0),
         at_least=0,
-        search=LogUniform(0.05, 5),
-        grid=Choice(0.1, 0.8, 1.0),
-        help=r":math:`\beta`, weight of the distance between groups when the column scales are learnt",
     )
     gamma: float = parameter(
         15.0,
+        r":math:`\gamma`, weight of the distance between groups when the edges are learnt",
+        LogUniform(1, 100),
         at_least=0,
-        search=LogUniform(1, 100),
-        help=r":math:`\gamma`, weight of the distance between groups when the edges are learnt",
     )
     tau: float = parameter(
         0.015,
+        r":math:`\tau`, share of the largest change above which an edge changes",
+        LogUniform(0.005, 0.5),
+        Choice(0.015, 0.02, 0.29),
         at_least=0,
         at_most=1,
-        search=LogUniform(0.005, 0.5),
-        grid=Choice(0.015, 0.02, 0.29),
-        help=r":math:`\tau`, share of the largest change above which an edge changes",
     )
-    drop: int = parameter(4, at_least=0, search=Integers(0, 8), help="number of columns set to zero")
-    debias_epochs: int = parameter(100, at_least=1, help="rounds of debiasing")
-    budget: float = parameter(
-        0.25, at_least=0, help="largest share of the edges that is removed; at most as many are added"
-    )
+    drop: int = parameter(4, "number of columns set to zero", Integers(0, 8), at_least=0)
+    debias_epochs: int = parameter(100, "rounds of debiasing", at_least=1)
+    budget: float = parameter(0.25, "largest share of the edges that is removed; at most as many are added", at_least=0)
     backbone: Backbone = backbone_parameter()
     num_layers: int = num_layers_parameter()
     hidden: int = hidden_parameter()
@@ -100,11 +99,9 @@ class EDITS(Published):
     }
 
     def build(self, task: Task) -> Program:
-        """Return the network, before any debiasing."""
         if self.drop >= task.num_features:
             raise ValueError(f"'drop' must leave some of the {task.num_features} features (got {self.drop})")
-        widths = (task.num_features, *[self.hidden] * (self.num_layers - 1), task.num_classes)
-        return _Debiased(GNN(self.backbone, widths, self.dropout), self)
+        return _Debiased(GNN(self.backbone, widths(self, task), self.dropout), self)
 
 
 class _Debiased(Network):
@@ -130,7 +127,6 @@ class _Debiased(Network):
         self._operator: SparseOperator | None = None
 
     def prepare(self, task: Task, training: Training) -> None:
-        """Debias the graph."""
         contrast = _contrast(task)
         found = debias(task.x, task.edge_index, contrast, self.settings)
         self.edges, self.fitted_edges = found.edge_index, task.edge_index

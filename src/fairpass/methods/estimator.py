@@ -12,7 +12,7 @@ SpaceKind = Literal["recommended", "grid"]
 class Estimator(Declared):
     """A class with declared hyper-parameters and `training`."""
 
-    training: Training = parameter(None, help="settings of the training loop; the method's own by default")
+    training: Training = parameter(None, "settings of the training loop; the method's own by default")
 
     recommended_training: ClassVar[Training] = Training()
     """The default of `training`."""

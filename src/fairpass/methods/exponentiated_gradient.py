@@ -38,17 +38,17 @@ class ExponentiatedGradient(NodeClassifier):
     one epoch.
     """
 
-    constraint: Constraint = parameter("demographic_parity", help="which rates shall be equal between groups")
+    constraint: Constraint = parameter("demographic_parity", "which rates shall be equal between groups")
     eps: float = parameter(
         0.01,
+        "allowed difference from the average of all training nodes",
+        LogUniform(1e-3, 0.3),
+        Choice(0.01, 0.05, 0.1),
         above=0,
         below=inf,
-        search=LogUniform(1e-3, 0.3),
-        grid=Choice(0.01, 0.05, 0.1),
-        help="allowed difference from the average of all training nodes",
     )
-    C: float = penalty_parameter(grid=Choice(0.1, 1.0, 10.0))
-    max_iter: int = parameter(50, at_least=1, help="maximum number of rounds, each of one regression or more")
+    C: float = penalty_parameter(0.1, 1.0, 10.0)
+    max_iter: int = parameter(50, "maximum number of rounds, each of one regression or more", at_least=1)
 
     name = "exponentiated-gradient"
     summary = "mixture of logistic regressions under a constraint on the groups' rates, no graph"
@@ -57,7 +57,6 @@ class ExponentiatedGradient(NodeClassifier):
     takes_two = ("labels",)
 
     def build(self, task: Task) -> Program:
-        """Return the mixture, still empty."""
         return _Mixture(self)
 
 

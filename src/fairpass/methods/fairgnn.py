@@ -47,30 +47,26 @@ class FairGNN(Published):
 
     alpha: float = parameter(
         4.0,
+        "weight of the covariance (10 to 100 in the authors' scripts)",
+        LogUniform(0.1, 100),
+        Choice(4.0, 10.0, 50.0, 100.0),
         at_least=0,
-        search=LogUniform(0.1, 100),
-        grid=Choice(4.0, 10.0, 50.0, 100.0),
-        help="weight of the covariance (10 to 100 in the authors' scripts)",
     )
     beta: float = parameter(
-        0.01,
-        at_least=0,
-        search=LogUniform(1e-3, 10),
-        grid=Choice(0.01, 1.0),
-        help="weight of the adversary (1 in the authors' scripts)",
+        0.01, "weight of the adversary (1 in the authors' scripts)", LogUniform(1e-3, 10), Choice(0.01, 1.0), at_least=0
     )
     num_known: int | None = parameter(
         200,
-        at_least=2,
-        help="number of nodes whose sensitive attribute is used, drawn among those outside validation and test where "
+        "number of nodes whose sensitive attribute is used, drawn among those outside validation and test where "
         "it is known; None: all of them",
+        at_least=2,
     )
     backbone: Backbone = backbone_parameter()
     num_layers: int = num_layers_parameter()
     hidden: int = hidden_parameter()
     dropout: float = dropout_parameter()
     estimator_epochs: int = parameter(
-        800, at_least=0, help="epochs of the estimator, with the learning rate and weight decay of `training`"
+        800, "epochs of the estimator, with the learning rate and weight decay of `training`", at_least=0
     )
 
     name = "fairgnn"
@@ -84,7 +80,6 @@ class FairGNN(Published):
     }
 
     def build(self, task: Task) -> Program:
-        """Return estimator, encoder, classifier and adversary."""
         # One logit is enough for two groups; more groups have one each.
         outputs = 1 if task.num_groups == 2 else task.num_groups
         estimator = GNN("gcn", (task.num_features, self.hidden, outputs), self.dropout)
@@ -120,7 +115,6 @@ class _Adversarial(SeveralOptimizers):
         }
 
     def prepare(self, task: Task, training: Training) -> None:
-        """Train the estimator on the known nodes."""
         known = self.known_nodes(task)
         targets = self._indicators(task.sens[known])
         optimizer = adam(self.estimator, training)
@@ -140,10 +134,10 @@ class _Adversarial(SeveralOptimizers):
         covariance = _covariance(sens, logit.sigmoid())
         loss = by_label + self.settings.alpha * covariance - self.settings.beta * bce(self.adversary(hidden), sens)
         return {
-            "loss": self.step(loss, "classifier"),
+            "loss": self.minimise(loss, "classifier"),
             "label": float(by_label.detach()),
             "covariance": float(covariance.detach()),
-            "adversary": self.step(bce(self.adversary(hidden.detach()), sens), "adversary"),
+            "adversary": self.minimise(bce(self.adversary(hidden.detach()), sens), "adversary"),
         }
 
     @torch.no_grad()

@@ -45,27 +45,23 @@ class FairVGNN(Published):
     clamped, too. It has no GAT.
     """
 
-    K: int = parameter(10, at_least=1, help="number of masks")
-    d_epochs: int = parameter(5, at_least=0, search=_STEPS, help="steps of discriminator and encoder in an epoch")
-    c_epochs: int = parameter(10, at_least=1, search=_STEPS, help="steps of classifier and encoder in an epoch")
-    g_epochs: int = parameter(10, at_least=0, search=_STEPS, help="steps of masks and encoder in an epoch")
+    K: int = parameter(10, "number of masks", at_least=1)
+    d_epochs: int = parameter(5, "steps of discriminator and encoder in an epoch", _STEPS, at_least=0)
+    c_epochs: int = parameter(10, "steps of classifier and encoder in an epoch", _STEPS, at_least=1)
+    g_epochs: int = parameter(10, "steps of masks and encoder in an epoch", _STEPS, at_least=0)
     clip: float = parameter(
         1.0,
+        r"bound :math:`\epsilon` of the encoder's weights of a feature that is never masked",
+        LogUniform(0.01, 10),
+        Choice(0.01, 0.1, 1.0),
         at_least=0,
-        search=LogUniform(0.01, 10),
-        grid=Choice(0.01, 0.1, 1.0),
-        help=r"bound :math:`\epsilon` of the encoder's weights of a feature that is never masked",
     )
     ratio: float = parameter(
-        1.0,
-        at_least=0,
-        search=Uniform(0, 2),
-        grid=Choice(0.0, 0.5, 1.0),
-        help=r"weight :math:`\rho` of keeping the features",
+        1.0, r"weight :math:`\rho` of keeping the features", Uniform(0, 2), Choice(0.0, 0.5, 1.0), at_least=0
     )
-    tau: float = parameter(1.0, above=0, help=r"temperature :math:`\tau` of the masks")
-    classifier_rate: float = parameter(0.01, above=0, help="learning rate of the classifier")
-    adversary_rate: float = parameter(0.001, above=0, help="learning rate of discriminator and masks")
+    tau: float = parameter(1.0, r"temperature :math:`\tau` of the masks", above=0)
+    classifier_rate: float = parameter(0.01, "learning rate of the classifier", above=0)
+    adversary_rate: float = parameter(0.001, "learning rate of discriminator and masks", above=0)
     backbone: Backbone = backbone_parameter()
     hidden: int = hidden_parameter()
 
@@ -83,7 +79,6 @@ class FairVGNN(Published):
     }
 
     def build(self, task: Task) -> Program:
-        """Return encoder, classifier, discriminator and masks."""
         return _FairViews(task.num_features, self)
 
 
@@ -117,11 +112,11 @@ class _FairViews(SeveralOptimizers):
         masks = self.masks().detach()
         losses = {"loss": 0.0, "discriminator": 0.0, "generator": 0.0}
         for _ in range(self.settings.d_epochs):
-            losses["discriminator"] = self.step(self.discriminator_loss(task, masks), "discriminator", "encoder")
+            losses["discriminator"] = self.minimise(self.discriminator_loss(task, masks), "discriminator", "encoder")
         for _ in range(self.settings.c_epochs):
-            losses["loss"] = self.step(self.classifier_loss(task, masks), "classifier", "encoder")
+            losses["loss"] = self.minimise(self.classifier_loss(task, masks), "classifier", "encoder")
         for _ in range(self.settings.g_epochs):
-            losses["generator"] = self.step(self.generator_loss(task, self.masks()), "masks", "encoder")
+            losses["generator"] = self.minimise(self.generator_loss(task, self.masks()), "masks", "encoder")
         self.encoder.clamp(self.settings.clip * masks.mean(0))
         return losses
 

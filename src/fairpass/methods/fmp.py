@@ -51,20 +51,15 @@ class FMP(NodeClassifier):
     the pseudo-inverse is its :math:`1/(\gamma D D^\top)`. The message passing replaces a backbone.
     """
 
-    K: int = parameter(5, at_least=1, search=Integers(1, 6), grid=Choice(2, 5), help="number of message passing layers")
+    K: int = parameter(5, "number of message passing layers", Integers(1, 6), Choice(2, 5), at_least=1)
     lambda_f: float = parameter(
-        3.0,
-        at_least=0,
-        search=LogUniform(0.1, 100),
-        grid=Choice(1.0, 3.0, 10.0, 30.0),
-        per_member=True,
-        help="weight of fairness",
+        3.0, "weight of fairness", LogUniform(0.1, 100), Choice(1.0, 3.0, 10.0, 30.0), at_least=0, per_member=True
     )
     lambda_s: float = parameter(
-        3.0, at_least=0, search=LogUniform(0.1, 10), grid=Choice(1.0, 3.0), per_member=True, help="weight of smoothness"
+        3.0, "weight of smoothness", LogUniform(0.1, 10), Choice(1.0, 3.0), at_least=0, per_member=True
     )
     penalty: Penalty = parameter(
-        "l2", help='`"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values'
+        "l2", '`"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values'
     )
     num_layers: int = num_layers_parameter()
     hidden: int = hidden_parameter()
@@ -77,7 +72,6 @@ class FMP(NodeClassifier):
     joins_populations = True
 
     def build(self, task: Task) -> Program:
-        """Return MLP and message passing."""
         mlp = MLP(task.num_features, task.num_classes, self.num_layers, self.hidden, self.dropout)
         return _FairMessagePassing(mlp, FMPPropagation(self.K, self.lambda_f, self.lambda_s, self.penalty), task)
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.gmmd_program import Columns, Criterion, EncoderFactory, FairMessagePassing, check_labels
-from fairpass.methods.networks import dropout_parameter, hidden_parameter, num_layers_parameter
+from fairpass.methods.networks import dropout_parameter, hidden_parameter, num_layers_parameter, widths
 from fairpass.nn import Encoder, GMMDPropagation, GMMDSPropagation
 from fairpass.nn.encoder import EncoderKind
 from fairpass.nn.options import GMMDOptions, weight_parameter
@@ -38,43 +38,41 @@ class GMMD(GMMDOptions, NodeClassifier):
 
     encoder: Literal[EncoderKind, "auto"] | EncoderFactory = parameter(
         "mlp",
-        before="mlp",
-        search=Choice("linear", "mlp", "gcn", "sage"),
-        grid=Choice("mlp"),
-        help='the network before the fair layers: `"mlp"`, `"linear"` (one layer), a network with message passing of '
+        'the network before the fair layers: `"mlp"`, `"linear"` (one layer), a network with message passing of '
         "its own, or a function `(in_channels, out_channels) -> module` whose module is called with `x` and "
         '`edge_index`. With `"auto"` validation chooses among linear, MLP, MLP with smoothing, GCN and GraphSAGE',
+        Choice("linear", "mlp", "gcn", "sage"),
+        Choice("mlp"),
+        before="mlp",
     )
     criterion: Criterion = parameter(
         "dp",
-        before="dp",
-        grid=Choice("dp"),
-        help='which distributions are made equal: `"dp"`, the scores of all nodes of each group (demographic parity); '
+        'which distributions are made equal: `"dp"`, the scores of all nodes of each group (demographic parity); '
         '`"eo"`, those of the positive nodes (equal opportunity; with more than two labels, of each label); `"odds"`, '
         "those of each label (equalised odds)",
+        before="dp",
+        grid=Choice("dp"),
     )
     lambda_f_scaling: Literal["none", "product"] = parameter(
         "none",
+        r'`"product"` multiplies `lambda_f` by :math:`|S_0\'||S_1\'|`, the sampled sizes, as the paper does',
         grid=Choice("product"),
-        help=r'`"product"` multiplies `lambda_f` by :math:`|S_0\'||S_1\'|`, the sampled sizes, as the paper does',
     )
     columns: Columns = parameter(
-        "centred", before="all", grid=Choice("all"), help='`"centred"` logits, or `"all"` of them as in the paper'
+        "centred", '`"centred"` logits, or `"all"` of them as in the paper', before="all", grid=Choice("all")
     )
     scale: InputScale = parameter(
         "given",
+        'how the model scales the features first; `"given"` leaves them as they are',
+        Choice("given", "minmax"),
+        Choice("given"),
         before="given",
-        search=Choice("given", "minmax"),
-        grid=Choice("given"),
-        help='how the model scales the features first; `"given"` leaves them as they are',
     )
-    num_layers: int = num_layers_parameter(grid=Choice(1, 2, 4, 6), help="number of layers `M` of the encoder")
+    num_layers: int = num_layers_parameter(grid=Choice(1, 2, 4, 6))
     hidden: int = hidden_parameter(search=Choice(16, 32, 64), grid=Choice(16))
     dropout: float = dropout_parameter(0.0, searched=False)
-    norm: bool = parameter(False, before=False, help="whether the encoder normalises its hidden units over the nodes")
-    residual: bool = parameter(
-        False, before=False, help="whether the encoder's hidden layers have residual connections"
-    )
+    norm: bool = parameter(False, "whether the encoder normalises its hidden units over the nodes", before=False)
+    residual: bool = parameter(False, "whether the encoder's hidden layers have residual connections", before=False)
 
     name = "gmmd"
     summary = "message passing that minimises the discrepancy between groups, exact over all nodes"
@@ -158,23 +156,17 @@ class GMMD(GMMDOptions, NodeClassifier):
         check_labels(self.criterion, task)
 
     def build(self, task: Task) -> Program:
-        """Return encoder and message passing."""
         channels = task.num_classes - (self.columns == "centred")
+        parts = self._encoder(task), self._propagation(channels, task.group_sizes)
         return FairMessagePassing(
-            FeatureScaler(self.scale, task.num_features),
-            self._encoder(task.num_features, task.num_classes),
-            self._propagation(channels, task.group_sizes),
-            self.criterion,
-            self.columns,
-            task,
+            FeatureScaler(self.scale, task.num_features), *parts, self.criterion, self.columns, task
         )
 
-    def _encoder(self, in_channels: int, out_channels: int) -> nn.Module:
+    def _encoder(self, task: Task) -> nn.Module:
         if callable(self.encoder):
-            return self.encoder(in_channels, out_channels)
-        widths = (in_channels, *[self.hidden] * (self.num_layers - 1), out_channels)
+            return self.encoder(task.num_features, task.num_classes)
         kind: Any = self.encoder
-        return Encoder(kind, widths, self.dropout, norm=self.norm, residual=self.residual)
+        return Encoder(kind, widths(self, task), self.dropout, norm=self.norm, residual=self.residual)
 
 
 class GMMDS(GMMD):

@@ -10,6 +10,7 @@ from fairpass.methods.networks import (
     dropout_parameter,
     hidden_parameter,
     num_layers_parameter,
+    widths,
 )
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
@@ -37,18 +38,18 @@ class MMD(NodeClassifier):
 
     weight: float = parameter(
         1.0,
+        "weight `w` of the discrepancy",
+        LogUniform(0.1, 100),
+        Choice(0.1, 1.0, 10.0, 100.0),
         at_least=0,
-        search=LogUniform(0.1, 100),
-        grid=Choice(0.1, 1.0, 10.0, 100.0),
         per_member=True,
-        help="weight `w` of the discrepancy",
     )
     alpha: float = parameter(
         1.0,
+        r"parameter :math:`\alpha` of the Gaussian kernel between predictions",
+        LogUniform(0.1, 30),
         above=0,
-        search=LogUniform(0.1, 30),
         per_member=True,
-        help=r"parameter :math:`\alpha` of the Gaussian kernel between predictions",
     )
     backbone: Backbone = backbone_parameter()
     num_layers: int = num_layers_parameter()
@@ -61,13 +62,10 @@ class MMD(NodeClassifier):
 
     @property
     def trains_alone(self) -> bool:
-        """Return whether this classifier cannot be part of a population: attention has no batch axis."""
         return self.backbone == "gat"
 
     def build(self, task: Task) -> Program:
-        """Return the network and its loss."""
-        widths = (task.num_features, *[self.hidden] * (self.num_layers - 1), task.num_classes)
-        return _Regularised(GNN(self.backbone, widths, self.dropout), self.weight, self.alpha)
+        return _Regularised(GNN(self.backbone, widths(self, task), self.dropout), self.weight, self.alpha)
 
 
 class _Regularised(Network):

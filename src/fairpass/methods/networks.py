@@ -16,31 +16,31 @@ from fairpass.training.program import cross_entropy
 
 
 def backbone_parameter() -> Any:
-    """Declare the convolution of a network."""
-    return parameter("gcn", help="convolution of the network")
+    return parameter("gcn", "convolution of the network")
 
 
 def num_layers_parameter(**declaration: Any) -> Any:
-    """Declare the depth of a network."""
-    return parameter(2, at_least=1, **{"help": "number of layers of the network", **declaration})
+    return parameter(2, "number of layers of the network", at_least=1, **declaration)
 
 
 def hidden_parameter(**declaration: Any) -> Any:
-    """Declare the width of a network."""
-    return parameter(16, at_least=1, help="width of the hidden layers", **declaration)
+    return parameter(16, "width of the hidden layers", at_least=1, **declaration)
 
 
 def dropout_parameter(default: float = 0.5, *, searched: bool = True, **declaration: Any) -> Any:
-    """Declare the dropout of a network; with `dropout=1` nothing would be learnt."""
     search = Choice(0.0, 0.2, 0.5, 0.8) if searched else None
-    text = "probability of dropping a hidden unit"
-    return parameter(default, at_least=0, below=1, search=search, help=text, **declaration)
+    return parameter(default, "probability of dropping a hidden unit", search, at_least=0, below=1, **declaration)
 
 
-def penalty_parameter(**declaration: Any) -> Any:
+def penalty_parameter(*grid: float) -> Any:
     """Declare the penalty of logistic regressions; the range of its search is for standardised features."""
     text = "inverse strength of the regressions' penalty"
-    return parameter(1.0, above=0, below=inf, search=LogUniform(1e-3, 100), help=text, **declaration)
+    return parameter(1.0, text, LogUniform(1e-3, 100), Choice(*grid), above=0, below=inf)
+
+
+def widths(classifier: Any, task: Task) -> tuple[int, ...]:
+    """Return the widths of a network with `num_layers` and `hidden`, from the features to the classes."""
+    return (task.num_features, *[classifier.hidden] * (classifier.num_layers - 1), task.num_classes)
 
 
 class Published(NodeClassifier):
@@ -61,11 +61,9 @@ class Published(NodeClassifier):
         known = tuple(name for name in cls.published if "/" not in name)
         if data_set not in known:
             raise ValueError(f"'data_set' must be one of {known} (got {data_set!r})")
-        values = cls.published.get(f"{data_set}/{backbone}", cls.published[data_set])
-        parameters = {name: value for name, value in values.items() if name in cls.declared}
-        settings = {name: value for name, value in values.items() if name not in cls.declared}
-        parameters["training"] = cls.recommended_training.but(**{**settings, **training})
-        return cls(**{**parameters, "backbone": backbone})
+        values = {**cls.published.get(f"{data_set}/{backbone}", cls.published[data_set]), "backbone": backbone}
+        settings = {name: values.pop(name) for name in values.keys() - cls.declared.keys()}
+        return cls(**values, training=cls.recommended_training.but(**{**settings, **training}))
 
 
 class Network(Program):
@@ -77,11 +75,9 @@ class Network(Program):
 
     @property
     def is_random(self) -> bool:
-        """Return whether there is dropout."""
         return self.network.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
-        """Return the logits of all nodes."""
         backbone = self.network.backbone
         logits: Tensor = self.network(task.x, None if backbone is None else task.operator(backbone))
         return logits
@@ -90,24 +86,19 @@ class Network(Program):
 class ClosedForm(Program):
     """A model that `prepare` finds completely, so that there is nothing to train."""
 
-    @property
-    def is_random(self) -> bool:
-        """Return False: nothing is drawn."""
-        return False
+    is_random = False
 
     def configure(self, training: Training) -> None:
-        """Make no optimizers."""
         self.optimizers = {}
 
     def epoch(self, task: Task) -> dict[str, float]:
-        """Return the cross-entropy."""
         return {"loss": float(cross_entropy(self(task), task))}
 
 
 class SeveralOptimizers(Program):
     """Networks that are trained in turn, each by its own optimizer."""
 
-    def step(self, loss: Tensor, *optimizers: str) -> float:
+    def minimise(self, loss: Tensor, *optimizers: str) -> float:
         """Take a step of some optimizers on a loss, and return it."""
         self.zero_grad()  # all networks, because a loss also reaches those that it must not change
         torch.autograd.backward(loss)

@@ -50,18 +50,16 @@ class NIFTY(Published):
 
     similarity: float = parameter(
         0.5,
+        r"weight :math:`\lambda` of similarity against labels",
+        Uniform(0.1, 0.9),
+        Choice(0.4, 0.6, 0.8),
         at_least=0,
         at_most=1,
-        search=Uniform(0.1, 0.9),
-        grid=Choice(0.4, 0.6, 0.8),
-        help=r"weight :math:`\lambda` of similarity against labels",
     )
     drop_edges: float = parameter(
-        0.1, at_least=0, at_most=1, search=LogUniform(1e-3, 0.5), grid=Choice(0.001, 0.1), help="share of dropped edges"
+        0.1, "share of dropped edges", LogUniform(1e-3, 0.5), Choice(0.001, 0.1), at_least=0, at_most=1
     )
-    noise: float = parameter(
-        0.1, at_least=0, at_most=1, search=Uniform(0, 0.5), help="probability of adding noise to a column"
-    )
+    noise: float = parameter(0.1, "probability of adding noise to a column", Uniform(0, 0.5), at_least=0, at_most=1)
     backbone: Backbone = backbone_parameter()
     hidden: int = hidden_parameter()
 
@@ -76,7 +74,6 @@ class NIFTY(Published):
     }
 
     def build(self, task: Task) -> Program:
-        """Return encoder, projector, predictor and classifier."""
         if task.sens_column is None:
             raise DataError(
                 "'data.sens_column' must be the column of 'data.x' that NIFTY flips (got None: the sensitive "
@@ -116,10 +113,10 @@ class _Contrastive(SeveralOptimizers):
         # Each use of a weight iterates its spectral norm again; with the cache both views have the same.
         with parametrize.cached():
             similarity = self._similarity_loss(views, task)
-            self.step(weight * similarity, "similarity")
+            self.minimise(weight * similarity, "similarity")
         with parametrize.cached():
             by_label = self._label_loss(views, task)
-            self.step((1 - weight) * by_label, "label")
+            self.minimise((1 - weight) * by_label, "label")
         s, c = float(similarity.detach()), float(by_label.detach())
         return {"loss": weight * s + (1 - weight) * c, "similarity": s, "label": c}
 

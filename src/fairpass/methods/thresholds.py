@@ -23,10 +23,7 @@ class Thresholds(NodeClassifier):
     """
 
     base: Base = parameter(
-        "logistic",
-        search=_BASES,
-        grid=_BASES,
-        help="the plain method, with its default parameters and training settings",
+        "logistic", "the plain method, with its default parameters and training settings", _BASES, _BASES
     )
 
     name = "thresholds"
@@ -40,16 +37,13 @@ class Thresholds(NodeClassifier):
 
     @property
     def postprocess(self) -> Postprocess:
-        """Return `"thresholds"`, which `training` cannot change."""
         return "thresholds"
 
     @property
     def trains_alone(self) -> bool:
-        """Return whether the base method cannot be part of a population."""
         return not self._plain().joins_populations
 
     def build(self, task: Task) -> Program:
-        """Return the base method's program."""
         return self._plain()().build(task)
 
     def _plain(self) -> type[NodeClassifier]:

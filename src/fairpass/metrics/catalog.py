@@ -4,15 +4,18 @@ Tables, figures, the front, the report, the command line and the documentation r
 its function and one entry.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import sub
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+if TYPE_CHECKING:  # the command line reads the list without loading torch
+    from torch import Tensor
 
-from fairpass.metrics.counts import Counts, Nodes, Rate
+    from fairpass.metrics.counts import Counts, Nodes, Rate
 
 
 def roc_auc(counts: Counts) -> Tensor:

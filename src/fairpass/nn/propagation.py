@@ -63,18 +63,18 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
         torch.Size([4, 2])
     """
 
-    sample_seed: int = parameter(0, help="seed of the draw in evaluation mode, so that predictions are reproducible")
+    sample_seed: int = parameter(0, "seed of the draw in evaluation mode, so that predictions are reproducible")
     kernel: KernelName = parameter(
-        "gaussian", help='`"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes'
+        "gaussian", '`"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes'
     )
     backend: Backend = parameter(
         "auto",
-        help="how Gaussian sums are computed, as for :func:`~fairpass.kernels.gauss_sum`. By default they are exact "
+        "how Gaussian sums are computed, as for :func:`~fairpass.kernels.gauss_sum`. By default they are exact "
         "for up to three columns of `F`, and for few nodes; else sliced, with an error below 5 % of the message",
     )
-    directions: int | None = parameter(None, at_least=1, help="number of directions of sliced sums")
-    epsilon: float = parameter(0.0, help="GIN's weight of a node itself")
-    channels: int | None = parameter(None, help='number of columns of `F`, for `backbone="gat"`')
+    directions: int | None = parameter(None, "number of directions of sliced sums", at_least=1)
+    epsilon: float = parameter(0.0, "GIN's weight of a node itself")
+    channels: int | None = parameter(None, 'number of columns of `F`, for `backbone="gat"`')
 
     # Parameters that are `per_member` may be tensors `(B, 1, 1)`: one value for each member of a population.
     simplified: ClassVar[bool] = False

@@ -17,56 +17,55 @@ Select = Literal["validation", "last"]
 class Training(Declared, frozen=True, kw_only=False):
     """Settings of the training loop, the same for every method."""
 
-    epochs: int = parameter(500, at_least=1, help="maximum number of epochs")
+    epochs: int = parameter(500, "maximum number of epochs", at_least=1)
     learning_rate: float = parameter(
-        0.01, above=0, below=inf, search=LogUniform(1e-3, 3e-2), grid=Choice(0.001, 0.01), help="learning rate of Adam"
+        0.01, "learning rate of Adam", LogUniform(1e-3, 3e-2), Choice(0.001, 0.01), above=0, below=inf
     )
     weight_decay: float = parameter(
-        1e-5, at_least=0, below=inf, search=LogUniform(1e-5, 1e-1), grid=Choice(1e-5, 1e-3), help="weight decay of Adam"
+        1e-5, "weight decay of Adam", LogUniform(1e-5, 1e-1), Choice(1e-5, 1e-3), at_least=0, below=inf
     )
     patience: int | None = parameter(
-        None, at_least=1, help="stop if validation has not improved for this many epochs; None: never"
+        None, "stop if validation has not improved for this many epochs; None: never", at_least=1
     )
-    seed: int = parameter(0, at_least=0, help="seed of all random numbers of a fit")
-    device: str = parameter("cpu", help='where to train, e.g. `"cpu"` or `"cuda"`')
+    seed: int = parameter(0, "seed of all random numbers of a fit", at_least=0)
+    device: str = parameter("cpu", 'where to train, e.g. `"cpu"` or `"cuda"`')
     threshold: float | Objective = parameter(
         0.5,
+        "a prediction is positive if its score is above this number; or the objective for which validation chooses"
+        " the threshold",
         at_least=0,
         at_most=1,
-        help="a prediction is positive if its score is above this number; or the objective for which validation chooses"
-        " the threshold",
     )
     postprocess: Postprocess = parameter(
         "none",
-        before="none",
-        help='`"thresholds"` decides with one threshold per group, found on the scores of the validation nodes at the '
+        '`"thresholds"` decides with one threshold per group, found on the scores of the validation nodes at the '
         "selected epoch. It treats people of different groups by different standards, which is unlawful in places, and "
         "the group must be known at prediction: see `fairpass.metrics.GroupThresholds`. The epoch is still selected "
         "with `threshold`",
+        before="none",
     )
     constraint: Constraint = parameter(
-        "demographic_parity",
-        before="demographic_parity",
-        help='what `postprocess="thresholds"` makes equal between groups',
+        "demographic_parity", 'what `postprocess="thresholds"` makes equal between groups', before="demographic_parity"
     )
     select: Select = parameter(
         "validation",
-        help='`"validation"` keeps the epoch with the largest selection criterion on validation, performance minus '
+        '`"validation"` keeps the epoch with the largest selection criterion on validation, performance minus '
         'unfairness (the first of equals); `"last"` keeps the last',
     )
     window: int = parameter(
         1,
+        "number of epochs over which the criterion is averaged before epochs are compared, so that a "
+        "momentary dip of the differences is not selected. Epochs with fewer predecessors are selected only if there are "
+        "no others",
         at_least=1,
         before=1,
-        help="number of epochs over which the criterion is averaged before epochs are compared, so that a momentary "
-        "dip of the differences is not selected. Epochs with fewer predecessors are selected only if there are no others",
     )
     track_discrepancy: bool = parameter(
-        True, help="also record MMD^2, the similarity between groups and the theorem's bound at every epoch"
+        True, "also record MMD^2, the similarity between groups and the theorem's bound at every epoch"
     )
     deterministic: bool = parameter(
         True,
-        help="use only deterministic algorithms (on CUDA, PyTorch then needs the environment variable "
+        "use only deterministic algorithms (on CUDA, PyTorch then needs the environment variable "
         "`CUBLAS_WORKSPACE_CONFIG`)",
     )
 

@@ -256,6 +256,6 @@ def test_thresholds_for_each_group_are_told(german: Data) -> None:
     predicted = model.predict(german)[german.test_mask]
     assert run["predicted"] == predicted.bincount(minlength=2).tolist()
     page = render([evidence])
-    assert "a threshold of its own for each group (demographic parity)" in page
+    assert "one threshold per group (demographic parity)" in page
     alone = render([collect(german, {"thresholds": [model]}, title="Alone")])
     assert "there is no single one to move" in alone

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,6 +55,11 @@ def sha256(path: str | os.PathLike[str]) -> str:
     """Return the hexadecimal SHA-256 of a file's content."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_document(path: str | os.PathLike[str], document: Mapping[str, Any]) -> Path:
+    """Write a JSON file for people and programs to read; its entry `kind` should say what it is."""
+    return write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, Any]], T]) -> T:

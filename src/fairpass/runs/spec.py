@@ -42,7 +42,6 @@ class Configuration:
         return cls(classifier.name, classifier.hyperparameters, training, kind=type(classifier))
 
     def but(self, *, training: Mapping[str, Any] | None = None, scale: str | None = None, **parameters: Any) -> Self:
-        """Return a copy with some settings changed."""
         return replace(
             self,
             parameters={**self.parameters, **parameters},
@@ -51,7 +50,6 @@ class Configuration:
         )
 
     def classifier(self, seed: int = 0) -> NodeClassifier:
-        """Return the unfitted classifier."""
         found = self.kind or method(self.method)
         defaults = found(**self.parameters).training
         return found(**self.parameters, training=defaults.but(**self.training, seed=seed))
@@ -93,7 +91,6 @@ class RunSpec:
         return self.name or self.configuration.method
 
     def classifier(self) -> NodeClassifier:
-        """Return the unfitted classifier."""
         return self.configuration.classifier(self.seed)
 
     @cached_property

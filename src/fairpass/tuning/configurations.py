@@ -76,7 +76,6 @@ class Configurations:
         return [name for name in self.varied if name in shared]
 
     def point(self, values: Mapping[str, Any], **outcome: Any) -> Point:
-        """Return a configuration with how it did."""
         made = Configuration.of(self.classifier(values))
         return Point(made.method, made.parameters, made.training, **outcome)
 

@@ -1,6 +1,5 @@
 """The result of a search, as a file and as a picture."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairpass import __version__
-from fairpass.files import atomic_path, read_document, write_text
+from fairpass.files import atomic_path, read_document, write_document
 from fairpass.tuning.choice import choose
 from fairpass.tuning.front import Point, hypervolume, pareto_front
 
@@ -79,7 +78,7 @@ class Tuned:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a JSON file."""
-        return write_text(path, json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        return write_document(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tuned":

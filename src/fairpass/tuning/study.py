@@ -114,7 +114,6 @@ def signs_of_life(study: Study, backend: BaseStorage) -> Iterator[str]:
 
 
 def sign(trial: Trial, owner: str) -> None:
-    """Mark a trial as a search's own."""
     trial.set_user_attr(_OWNER, owner)
 
 

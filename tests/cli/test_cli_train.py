@@ -115,7 +115,7 @@ def test_interruption_without_a_place_to_keep_it(run: Run, monkeypatch: pytest.M
     [
         (["--method", "gnc"], "'method' must be one of constant, gcn"),
         (["--set", "alpha=-1"], "'alpha' must be positive (got -1.0)"),
-        (["--epochs", "0"], "--epochs must be a whole number of at least 1 (got 0)"),
+        (["--epochs", "0"], "--epochs must be at least 1 (got 0)"),
         (["--device", "abacus"], "--device must name a device of PyTorch"),
     ],
 )

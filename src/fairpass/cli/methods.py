@@ -1,7 +1,5 @@
 """`fairpass methods`: what can be trained."""
 
-import inspect
-
 from rich.text import Text
 
 from fairpass.cli.options import command
@@ -20,8 +18,7 @@ def methods(as_json: bool = False) -> None:
         return
     about = []
     for name, each in found.items():
-        parameters = inspect.signature(each).parameters
-        defaults = {key: value.default for key, value in parameters.items() if key != "training"}
+        defaults = {key: declared.default for key, declared in each.declared.items() if key != "training"}
         training = each.default_training().to_dict()
         about.append({"name": name, "summary": each.summary, "parameters": defaults, "training": training})
     print_json(about)

@@ -88,7 +88,7 @@ def _shape(classifier: NodeClassifier) -> str | None:
     """Return what classifiers that train together have in common; None for one that trains alone."""
     if classifier.trains_alone:
         return None
-    own, parameters = classifier.per_member or (), classifier.hyperparameters
+    own, parameters = classifier.per_member, classifier.hyperparameters
     # Values of one's own may differ, but None cannot be in a row of numbers.
     shared = {name: value is None if name in own else value for name, value in parameters.items()}
     return to_json([classifier.name, shared, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])

@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fairpass.methods import NodeClassifier, method
+from fairpass.parameters import Choice, Dimension
 from fairpass.runs import Configuration
 from fairpass.training import Training
 from fairpass.training.population import COMMON_SETTINGS
-from fairpass.tuning.dimensions import Choice, Dimension
 from fairpass.tuning.front import Point
 from fairpass.tuning.spaces import Space
 
@@ -72,7 +72,7 @@ class Configurations:
     def shape(self) -> list[str]:
         """Return what is varied but must be the same for classifiers that train as one population."""
         found = method(self.method)
-        shared = {*_parameters(found), *COMMON_SETTINGS} - {*(found.per_member or ())}
+        shared = {*_parameters(found), *COMMON_SETTINGS} - {*found.per_member}
         return [name for name in self.varied if name in shared]
 
     def point(self, values: Mapping[str, Any], **outcome: Any) -> Point:
@@ -89,4 +89,4 @@ class Configurations:
 
 
 def _parameters(found: type[NodeClassifier]) -> list[str]:
-    return list(found().hyperparameters)
+    return [name for name in found.declared if name != "training"]

@@ -9,7 +9,7 @@ from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESample
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from fairpass.tuning.dimensions import Choice, Dimension, Integers, LogUniform
+from fairpass.parameters import Choice, Dimension, Integers, LogUniform
 from fairpass.tuning.front import Point
 
 Direction = Literal["maximize", "minimize"]

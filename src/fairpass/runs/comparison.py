@@ -22,15 +22,9 @@ _KIND = "fairpass comparison"
 
 @dataclass
 class Comparison:
-    """Methods, a graph, and the runs made so far.
+    """Configurations by name, a graph (by its fingerprint), and the runs made so far, one for each name and seed.
 
-    Attributes:
-        graph: fingerprint of the graph.
-        provenance: where the graph is from.
-        methods: configurations by name.
-        runs: at most one for each method and seed.
-        version: of the library.
-        path: JSON file that is written after every run; None for none.
+    If there is a `path`, the comparison is written to this file after every run.
     """
 
     graph: str

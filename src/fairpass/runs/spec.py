@@ -68,8 +68,6 @@ class RunSpec:
 
     Attributes:
         dataset: name of a benchmark, or any name under which :func:`fairpass.runs.run` is given the graph.
-        configuration: the method with its settings.
-        seed: of the training.
         measures: what to measure in addition to the evaluation.
         split: seed of a benchmark's split; None for the published one.
         name: how a comparison calls the configuration; by default the method's name.
@@ -84,7 +82,6 @@ class RunSpec:
 
     @property
     def label(self) -> str:
-        """The name, or the method's."""
         return self.name or self.configuration.method
 
     def classifier(self) -> NodeClassifier:

@@ -25,16 +25,12 @@ class Tuned:
     """The configurations that a search has tried.
 
     Attributes:
-        method: name of the method.
-        points: one for each configuration that was trained to the end.
+        points: the configurations that were trained to the end.
         varied: names of the settings in which they differ.
-        study: name of the Optuna study.
         settings: what was searched and how, as plain values.
         graph: fingerprint of the graph.
-        provenance: where the graph is from.
         pruned: number of configurations that were stopped early.
         failed: number of configurations that could not be trained.
-        version: of the library.
     """
 
     method: str

@@ -134,10 +134,10 @@ class _Adversarial(SeveralOptimizers):
         covariance = _covariance(sens, logit.sigmoid())
         loss = by_label + self.settings.alpha * covariance - self.settings.beta * bce(self.adversary(hidden), sens)
         return {
-            "loss": self.step(loss, "classifier"),
+            "loss": self.descend(loss, "classifier"),
             "label": float(by_label.detach()),
             "covariance": float(covariance.detach()),
-            "adversary": self.step(bce(self.adversary(hidden.detach()), sens), "adversary"),
+            "adversary": self.descend(bce(self.adversary(hidden.detach()), sens), "adversary"),
         }
 
     @torch.no_grad()

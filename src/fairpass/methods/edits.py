@@ -47,13 +47,6 @@ class EDITS(Published):
     EDITS is transductive: predictions use the debiased edges on the fitted graph (the same `edge_index`) only. Another
     graph, or the fitted one with added nodes, keeps its own edges, with the same columns set to zero; fairness that
     came from the edges is lost there.
-
-    Differences from the public code: :math:`\tilde A` is never dense, only the edges and the most promising candidates
-    are stored (see :mod:`~fairpass.methods.edits_debias`). The groups are compared over all nodes, not over the
-    training nodes. The critic is trained before its first use, and its output has no dropout. All is in single
-    precision. In half precision, a weight near 1 cannot change by less than 0.0005, which hides that the L1 norm lowers
-    every edge alike; here an edge's fall is measured from that common level. There is a budget for changes. Among
-    columns with equal `t`, those that differ more between the groups are dropped first.
     """
 
     alpha: float = parameter(

@@ -38,11 +38,6 @@ class FairGNN(Published):
 
     the last two over all nodes, and then one of the adversary on :math:`\mathrm{BCE}(a, \hat s)`, `h` fixed.
     With more than two groups there is one estimator output and one adversary per group, and the covariances are summed.
-
-    Differences from the public code: its estimator is the one with the best accuracy on the *test* nodes, ours the last
-    one; :math:`\hat s` is computed once, while the public code draws new dropout for it at every epoch; and the epoch
-    is selected as for every method, not by the least unfairness above a floor for accuracy. `authors` returns the
-    configuration in which NIFTY's authors ran it on the benchmark graphs.
     """
 
     alpha: float = parameter(

@@ -37,12 +37,6 @@ class FairVGNN(Published):
     Then it clamps the encoder's weights of feature `i` to :math:`\pm\epsilon\,\bar m_i`, where :math:`\bar m` is the
     mean of the epoch's masks. A prediction is the mean of the logits under `K` fixed masks. The encoder is one layer,
     see :mod:`~fairpass.methods.fairvgnn_encoders`.
-
-    Differences from the public code: the groups are read from `sens`, not from a column of `x`, and need not be known
-    for all nodes; every node has one self-loop, not two; predictions use soft masks as in training (there they are 0 or
-    1 and drawn again at each evaluation); the running statistics of `"gin"` are updated once for all masks. For Credit
-    the public code has another algorithm, in which the discriminator does not train the encoder and the classifier is
-    clamped, too. It has no GAT.
     """
 
     K: int = parameter(10, "number of masks", at_least=1)

@@ -44,11 +44,6 @@ class FMP(NodeClassifier):
     each entry to :math:`[-\lambda_f, \lambda_f]` for `"l1"`. A clipped dual moves no node further than about
     :math:`\lambda_f / N_a`, next to nothing on large graphs. The other step is mild, too: the slope of a softmax is
     at most 1/2, so a layer removes at most about a quarter of a difference.
-
-    Differences from the public code, which divides both halves of `D` by `N`, so that its rows are not differences of
-    means; writes `D` into the sensitive vector in place, which later epochs and runs see; and takes the softmax in `g`
-    at :math:`D^\top u` instead of at `F`, which is not a gradient. More than two groups are not in the paper; for two,
-    the pseudo-inverse is its :math:`1/(\gamma D D^\top)`. The message passing replaces a backbone.
     """
 
     K: int = parameter(5, "number of message passing layers", Integers(1, 6), Choice(2, 5), at_least=1)

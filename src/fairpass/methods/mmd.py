@@ -31,9 +31,6 @@ class MMD(NodeClassifier):
 
     with :math:`u_i = 1/N_0` on the first group and :math:`-1/N_1` on the second, summed over all pairs of more than two
     groups. Nodes of unknown group are left out. With `weight=0` it is the plain network, bit by bit.
-
-    There is no public code of this baseline. The paper adds the term "at the prediction level"; here these are the
-    probabilities of all nodes. On logits, a network could bring every kernel value to 0 by scaling them up.
     """
 
     weight: float = parameter(

@@ -40,10 +40,6 @@ class NIFTY(Published):
     The encoder is one convolution; the weights of all layers are divided by their spectral norm. Predictions use the
     original graph.
 
-    Differences from the public code: the gradients of :math:`L_s` are cleared before the step on :math:`L_c`; both
-    directions of an edge are dropped together; the epoch is selected as for every method, not by the validation loss;
-    GIN's layers have no batch normalisation.
-
     The sensitive attribute must be a column of `x` with two values, which are swapped. Nodes of unknown group keep
     theirs and are left out of :math:`L_s`.
     """

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Groups
+from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.networks import dropout_parameter, hidden_parameter, num_layers_parameter
 from fairpass.nn import MLP, SparseOperator
 from fairpass.nn.group_estimator import GroupEstimator
 from fairpass.nn.validation import check_buffers
@@ -56,9 +56,9 @@ class FMP(NodeClassifier):
     penalty: Penalty = parameter(
         "l2", '`"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values'
     )
-    num_layers: int = num_layers_parameter()
-    hidden: int = hidden_parameter()
-    dropout: float = dropout_parameter(0.0, searched=False)
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout(0.0, searched=False)
 
     name = "fmp"
     summary = "message passing with a primal-dual step towards equal mean predictions"

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from benchmarks.result import Cell, Result, Table
 from fairpass.datasets import is_available, load
 from fairpass.methods import GMMD, Logistic
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 
 METRICS = ("AUC", "F1", "ACC", "DP", "EO")
 Floats = NDArray[np.float64]

@@ -1,7 +1,8 @@
-"""Files that are either whole or absent: written under a temporary name, then renamed."""
+"""Files that are either whole or absent: written under a temporary name, then renamed. Plain values for JSON."""
 
 import hashlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -55,6 +56,15 @@ def sha256(path: str | os.PathLike[str]) -> str:
     """Return the hexadecimal SHA-256 of a file's content."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def finite(value: Any) -> Any:
+    """Return nested plain values with lists for tuples, and None for numbers that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, Any]], T]) -> T:

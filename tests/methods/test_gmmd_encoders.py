@@ -17,9 +17,9 @@ from torch_geometric.nn import GCNConv
 from fairpass.errors import ModelFileError
 from fairpass.methods import GMMD, GMMDS, load_model
 from fairpass.methods.gmmd_program import FairMessagePassing, contrasts
-from fairpass.methods.population import fit_all
 from fairpass.nn import GMMDPropagation, SparseOperator
 from fairpass.nn.scaling import FeatureScaler
+from fairpass.runs import fit_all
 from fairpass.training import Task, Training
 
 TRAINING = Training(epochs=4)

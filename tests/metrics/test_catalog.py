@@ -113,7 +113,7 @@ def test_a_metric_is_a_function_and_an_entry(make_problem: Make, monkeypatch: py
 def test_unknown_keys_are_refused(make_problem: Make) -> None:
     p = make_problem(3)
     e = evaluate(p.y, p.scores, sens=p.sens)
-    with pytest.raises(ValueError, match="'values' must hold exactly .* 'delta_acc'"):
+    with pytest.raises(ValueError, match=r"'values' must hold exactly .* 'delta_acc'"):
         Evaluation.from_dict({**e.to_dict(), "delta_acc": 0.1})
     with pytest.raises(AttributeError, match="no attribute or metric 'delta_acc'"):
         _ = e.delta_acc

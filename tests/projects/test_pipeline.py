@@ -10,11 +10,11 @@ from tests.projects.applicants import CONFIG, SIZE, applicants, write_project
 
 from fairpass.errors import DataError
 from fairpass.methods import load_model
-from fairpass.methods.population import fit_all
 from fairpass.projects.config import load_config
 from fairpass.projects.pipeline import Done, run_project
 from fairpass.projects.steps import STEPS, cost
 from fairpass.report import Evidence
+from fairpass.runs import fit_all
 
 
 def run(path: Path, **options: Any) -> Done:

@@ -53,7 +53,7 @@ def test_what_is_not_evidence_is_refused(content: str, message: str, tmp_path: P
 def test_a_truncated_file_is_refused(evidence: Evidence, tmp_path: Path) -> None:
     file = evidence.save(tmp_path)
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(DataError, match=r"evidence\.json' must be fairpass evidence \(damaged or not one"):
+    with pytest.raises(DataError, match=r"evidence\.json' must be a fairpass evidence \(damaged or not one"):
         Evidence.load(tmp_path)
 
 

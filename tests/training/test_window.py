@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from fairpass.methods import GCN, GMMD
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 from fairpass.training import EpochRecord, FitState, History, Program, Task, Training, train
 
 Script = Callable[..., Program]

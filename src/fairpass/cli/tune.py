@@ -13,7 +13,6 @@ from fairpass.cli.output import bullets, facts, print_json, print_line, section,
 from fairpass.cli.parameters import parse_parameters
 from fairpass.cli.progress import bar, choose_threads
 from fairpass.cli.results import percent, title_of
-from fairpass.metrics.catalog import SELECTION
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -93,6 +92,8 @@ def _in_short(point: "Point") -> str:
 
 
 def _show(title: str, tuned: "Tuned", seeds: int) -> None:
+    from fairpass.metrics.catalog import SELECTION
+
     best = {name: _in_words(value) for name, value in tuned.values(tuned.best).items()}
     section(f"{title}: the best of {len(tuned.points)} configurations", facts(best))
     columns = ["", *(f"{split}\n{metric.symbol}" for split in ("val", "test") for metric in SELECTION)]

@@ -4,7 +4,6 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +14,6 @@ from fairpass.files import write_bytes
 logger = logging.getLogger(__name__)
 
 _STORED = np.dtype("<i4")
-_DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 def cached_edges(
@@ -40,36 +38,25 @@ def cached_edges(
     rows = np.ascontiguousarray(features, dtype="<f8")
     key = hashlib.sha256(f"{recipe}, shape {rows.shape}\n".encode() + rows.tobytes()).digest()
     path = user_directory("graphs", "FAIRPASS_CACHE", cache_dir) / f"{key.hex()}.graph"
-    edges = _read(path, key)
-    if edges is None:
-        edges = build(features)
-        _write(path, key, edges)
+    try:
+        stored = path.read_bytes()
+        content = stored[len(key) :]
+        if stored[: len(key)] == _checksum(key, content):
+            return np.frombuffer(content, dtype=_STORED).reshape(-1, 2).astype(np.int64)
+        logger.warning("The cached graph %s is damaged and is built again", path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        logger.warning("The cached graph %s cannot be read and is built again: %s", path, error)
+    edges = build(features)
+    content = edges.astype(_STORED).tobytes()
+    try:
+        write_bytes(path, _checksum(key, content) + content)
+    except OSError as error:
+        logger.warning("The graph could not be cached in %s: %s", path.parent, error)
     return edges
 
 
 def _checksum(key: bytes, content: bytes) -> bytes:
     # The key makes the intact file of another graph fail as well.
     return hashlib.sha256(key + content).digest()
-
-
-def _read(path: Path, key: bytes) -> NDArray[np.int64] | None:
-    try:
-        stored = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        logger.warning("The cached graph %s cannot be read and is built again: %s", path, error)
-        return None
-    checksum, content = stored[:_DIGEST_SIZE], stored[_DIGEST_SIZE:]
-    if checksum != _checksum(key, content):
-        logger.warning("The cached graph %s is damaged and is built again", path)
-        return None
-    return np.frombuffer(content, dtype=_STORED).reshape(-1, 2).astype(np.int64)
-
-
-def _write(path: Path, key: bytes, edges: NDArray[np.int64]) -> None:
-    content = edges.astype(_STORED).tobytes()
-    try:
-        write_bytes(path, _checksum(key, content) + content)
-    except OSError as error:
-        logger.warning("The graph could not be cached in %s: %s", path.parent, error)

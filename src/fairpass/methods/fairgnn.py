@@ -122,10 +122,10 @@ class _Adversarial(networks.SeveralOptimizers):
         covariance = _covariance(sens, logit.sigmoid())
         loss = by_label + self.settings.alpha * covariance - self.settings.beta * bce(self.adversary(hidden), sens)
         return {
-            "loss": self.descend(loss, "classifier"),
+            "loss": self.minimise(loss, "classifier"),
             "label": float(by_label.detach()),
             "covariance": float(covariance.detach()),
-            "adversary": self.descend(bce(self.adversary(hidden.detach()), sens), "adversary"),
+            "adversary": self.minimise(bce(self.adversary(hidden.detach()), sens), "adversary"),
         }
 
     @torch.no_grad()

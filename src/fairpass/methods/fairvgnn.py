@@ -106,11 +106,11 @@ class _FairViews(networks.SeveralOptimizers):
         masks = self.masks().detach()
         losses = {"loss": 0.0, "discriminator": 0.0, "generator": 0.0}
         for _ in range(self.settings.d_epochs):
-            losses["discriminator"] = self.descend(self.discriminator_loss(task, masks), "discriminator", "encoder")
+            losses["discriminator"] = self.minimise(self.discriminator_loss(task, masks), "discriminator", "encoder")
         for _ in range(self.settings.c_epochs):
-            losses["loss"] = self.descend(self.classifier_loss(task, masks), "classifier", "encoder")
+            losses["loss"] = self.minimise(self.classifier_loss(task, masks), "classifier", "encoder")
         for _ in range(self.settings.g_epochs):
-            losses["generator"] = self.descend(self.generator_loss(task, self.masks()), "masks", "encoder")
+            losses["generator"] = self.minimise(self.generator_loss(task, self.masks()), "masks", "encoder")
         self.encoder.clamp(self.settings.clip * masks.mean(0))
         return losses
 

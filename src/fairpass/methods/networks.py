@@ -98,7 +98,7 @@ class ClosedForm(Program):
 class SeveralOptimizers(Program):
     """Networks that are trained in turn, each by its own optimizer."""
 
-    def descend(self, loss: Tensor, *optimizers: str) -> float:
+    def minimise(self, loss: Tensor, *optimizers: str) -> float:
         """Take a step of some optimizers on a loss, and return it."""
         self.zero_grad()  # all networks, because a loss also reaches those that it must not change
         torch.autograd.backward(loss)

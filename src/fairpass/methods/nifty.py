@@ -109,10 +109,10 @@ class _Contrastive(networks.SeveralOptimizers):
         # Each use of a weight iterates its spectral norm again; with the cache both views have the same.
         with parametrize.cached():
             similarity = self._similarity_loss(views, task)
-            self.descend(weight * similarity, "similarity")
+            self.minimise(weight * similarity, "similarity")
         with parametrize.cached():
             by_label = self._label_loss(views, task)
-            self.descend((1 - weight) * by_label, "label")
+            self.minimise((1 - weight) * by_label, "label")
         s, c = float(similarity.detach()), float(by_label.detach())
         return {"loss": weight * s + (1 - weight) * c, "similarity": s, "label": c}
 

@@ -3,6 +3,8 @@ from .bootstrap import bootstrap_intervals as bootstrap_intervals
 from .catalog import METRICS as METRICS
 from .catalog import Metric as Metric
 from .evaluation import Evaluation as Evaluation
+from .evaluation import GroupRates as GroupRates
+from .evaluation import Pair as Pair
 from .evaluation import evaluate as evaluate
 from .functions import accuracy as accuracy
 from .functions import auc as auc
@@ -17,8 +19,6 @@ from .functions import rates as rates
 from .functions import roc_auc as roc_auc
 from .group_thresholds import GroupRule as GroupRule
 from .group_thresholds import GroupThresholds as GroupThresholds
-from .groups import GroupRates as GroupRates
-from .groups import Pair as Pair
 from .split_metrics import SplitMetrics as SplitMetrics
 from .split_metrics import selection as selection
 from .threshold import best_threshold as best_threshold

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fairpass.metrics import catalog
-from fairpass.metrics.groups import GroupRates, group_table
+from fairpass.metrics.evaluation import GroupRates, group_table
 from fairpass.metrics.inputs import Names, Sample, Undefined, Values, report_undefined
 
 
@@ -17,8 +17,8 @@ def rates(
     undefined: Undefined = "error",
 ) -> tuple[GroupRates, ...]:
     """Return one record for each group; with more than two classes, one for each class and group."""
-    sample = Sample.predicted(y, pred, sens, group_names, label_names)
-    report_undefined("part of the table", sample.nodes.missing_rates(), undefined)
+    sample = Sample(y, pred, sens, group_names, label_names)
+    report_undefined("part of the table", sample.nodes.missing_rates(compare=False), undefined)
     return group_table(sample)
 
 
@@ -49,7 +49,7 @@ class MetricFunction:
             undefined: Where the metric is undefined, "error" raises `DataError`, "nan" warns and returns nan.
 
         """
-        return _value(self.key, Sample.predicted(y, pred, sens, group_names, label_names), undefined)
+        return _value(self.key, Sample(y, pred, sens, group_names, label_names), undefined)
 
 
 def roc_auc(y: Values, scores: Values, *, label_names: Names = None, undefined: Undefined = "error") -> float:
@@ -57,7 +57,7 @@ def roc_auc(y: Values, scores: Values, *, label_names: Names = None, undefined: 
 
     Hard predictions are refused: they do not rank nodes.
     """
-    return _value("auc", Sample.scored(y, scores, labels=label_names), undefined)
+    return _value("auc", Sample(y, None, None, label_names=label_names, scores=scores), undefined)
 
 
 def _value(key: str, sample: Sample, undefined: Undefined) -> float:

@@ -14,10 +14,10 @@ from pathlib import Path
 from benchmarks.result import Cell as Number
 from benchmarks.result import Result, Table
 from fairpass.datasets import is_available, load
-from fairpass.experiments.records import Chosen, Records
-from fairpass.experiments.runner import Progress, run_specs
-from fairpass.experiments.spec import Cell, Configuration
+from fairpass.experiments import Cell, CellResult
 from fairpass.methods import GMMD
+from fairpass.runs import Configuration, Progress, RunStore, executor_for
+from fairpass.runs import run as make_runs
 
 RECORDS = Path(__file__).parent / "results" / "rivals"
 METRICS = ("AUC", "F1", "ACC", "DP", "EO")
@@ -38,7 +38,7 @@ _FAIRVGNN_EPOCHS = 40
 
 def run(quick: bool) -> Result:
     graphs = [name for name in (GRAPHS[-2:-1] if quick else GRAPHS) if is_available(name)]
-    records = Records(RECORDS)
+    store = RunStore(RECORDS)
     cells = {name: _cells(name, quick) for name in graphs}
     jobs = int(os.environ.get("FAIRPASS_JOBS", "2"))
     specs = [spec for found in cells.values() for cell in found for spec in cell.specs()]
@@ -46,13 +46,13 @@ def run(quick: bool) -> Result:
     common = (*_PLAIN, *_RIVALS, "gmmd")
     for methods in (common, *((name,) for name in _OTHERS)):
         some = [spec for spec in specs if spec.configuration.method in methods]
-        run_specs(some, records, jobs=jobs, on_progress=_tell)
-    records.pack([spec.key for spec in specs], RECORDS / "all.jsonl")
-    return Result("rivals", [_table(name, found, records) for name, found in cells.items()])
+        make_runs(some, store, executor=executor_for(jobs), progress=_tell)
+    store.pack([spec.key for spec in specs], RECORDS / "all.jsonl")
+    return Result("rivals", [_table(name, found, store) for name, found in cells.items()])
 
 
 def _tell(progress: Progress) -> None:
-    left = progress.remaining / 60
+    left = progress.seconds / progress.done * (progress.total - progress.done) / 60
     print(f"{progress.done} of {progress.total} runs, {progress.what}; about {left:.0f} min left", flush=True)
 
 
@@ -92,19 +92,19 @@ def _gmmd(**parameters: object) -> Configuration:
     return Configuration("gmmd", parameters, _CHOICE, "standard")
 
 
-def _table(graph: str, cells: Sequence[Cell], records: Records) -> Table:
+def _table(graph: str, cells: Sequence[Cell], store: RunStore) -> Table:
     rows: list[dict[str, Number]] = []
     for cell in cells:
-        chosen = records.chosen(cell)
+        chosen = CellResult.of(cell, store)
         if chosen is not None:
             rows.append({"method": cell.label, **_numbers(chosen), "chosen": _words(cell, chosen)})
     title = f"{graph}: test nodes, mean over {len(cell.seeds)} runs (± half of a 95 % interval), percent"
-    return Table(f"{title}. {_by_chance(graph, cells, records)}", rows)
+    return Table(f"{title}. {_by_chance(graph, cells, store)}", rows)
 
 
-def _by_chance(graph: str, cells: Sequence[Cell], records: Records) -> str:
+def _by_chance(graph: str, cells: Sequence[Cell], store: RunStore) -> str:
     """Say which DP a predictor without any bias has by chance, because there are only so many test nodes."""
-    found = [record for cell in cells if cell.label == "gcn" for record in map(records.get, cell.specs()) if record]
+    found = [record for cell in cells if cell.label == "gcn" for record in map(store.get, cell.specs()) if record]
     rate = statistics.mean(record["test"]["positive_rate"] for record in found) / 100
     data = load(graph) if graph in PUBLISHED else load(graph, split_seed=0)
     sizes = data.sens[data.test_mask].bincount().tolist()
@@ -114,7 +114,7 @@ def _by_chance(graph: str, cells: Sequence[Cell], records: Records) -> str:
     return f"A predictor without any bias that selects as many as the GCN has a DP of {chance:.1f} by chance"
 
 
-def _numbers(chosen: Chosen) -> dict[str, Number]:
+def _numbers(chosen: CellResult) -> dict[str, Number]:
     found: dict[str, Number] = {}
     for metric in METRICS:
         values = chosen.values(metric)
@@ -125,7 +125,7 @@ def _numbers(chosen: Chosen) -> dict[str, Number]:
     return found
 
 
-def _words(cell: Cell, chosen: Chosen) -> str:
+def _words(cell: Cell, chosen: CellResult) -> str:
     words = [
         f"{k} {v}" for k, v in chosen.configuration.parameters.items() if len(cell.candidates) > 1 and k != "lambda_s"
     ]

@@ -9,9 +9,9 @@ Run from the repository's root, where fairpass is installed:
 import argparse
 from pathlib import Path
 
-from fairpass.experiments import ITEMS, Records, cells_of
-from fairpass.experiments.results import write_results_page
+from fairpass.experiments import ITEMS, write_results_page
 from fairpass.experiments.settings import DATASETS
+from fairpass.runs import RunStore
 
 
 def main() -> None:
@@ -23,17 +23,17 @@ def main() -> None:
     if arguments.pack is not None:
         for path, count in pack(arguments.pack, arguments.records).items():
             print(f"{count} records in {path}")
-    print(write_results_page(Records(arguments.records), arguments.docs))
+    print(write_results_page(RunStore(arguments.records), arguments.docs))
 
 
 def pack(source: Path, target: Path) -> dict[Path, int]:
     """Write the records that the experiments use into one file for each data set; return how many each has."""
-    records = Records(source)
-    specs = [spec for item in ITEMS for cell in cells_of(item) for spec in cell.specs()]
+    store = RunStore(source)
+    specs = [spec for item in ITEMS.values() for cell in item.cells() for spec in cell.specs()]
     found = {}
     for dataset in DATASETS:
         path = target / f"{dataset}.jsonl"
-        found[path] = records.pack((spec.key for spec in specs if spec.dataset == dataset), path)
+        found[path] = store.pack((spec.key for spec in specs if spec.dataset == dataset), path)
     return found
 
 

@@ -62,7 +62,8 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
         known: The model's fields, for "did you mean".
         name: What one of them is called.
     """
-    first, *others = error.errors(include_url=False)
+    # A misspelt name comes before the name that is missing because of it.
+    first, *others = sorted(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
     kind, limits = first["type"], first.get("ctx", {})
     if "error" in limits:  # raised by a validator of the model, in its own words
         return str(limits["error"])
@@ -75,9 +76,8 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
     of_field = [each for each in (first, *others) if each["loc"][0] == field]
     depth = max(len(each["loc"]) for each in of_field)
     closest = [each for each in of_field if len(each["loc"]) == depth]
-    kinds = dict.fromkeys(each["type"] for each in closest)
+    kinds, got = dict.fromkeys(each["type"] for each in closest), closest[0]["input"]
     expected = " or ".join(_EXPECTED.get(each, first["msg"]) for each in kinds).format(**limits)
-    got = closest[0]["input"]
     return f"'{field}' must be {expected.replace(' or ', ', ') if kind == 'literal_error' else expected} (got {got!r})"
 
 

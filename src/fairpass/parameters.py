@@ -119,7 +119,7 @@ class Parameter:
     search: Dimension | None = None
     grid: Choice | None = None
     per_member: bool = False
-    before: Any = MISSING
+    before: Any = _EMPTY
 
     def check(self, value: Any) -> None:
         """Raise `ValueError` unless the value has the declared type and is within the bounds."""
@@ -165,17 +165,20 @@ class Parameter:
         return ", ".join(filter(None, [self.bounds, *literals]))
 
 
-def parameter(default: Any, **declaration: Any) -> Any:
+def parameter(
+    default: Any, help: str = "", search: Dimension | None = None, grid: Choice | None = None, **declaration: Any
+) -> Any:
     """Declare a parameter of a `Declared` class.
 
     Args:
         default: its default value.
-        declaration: `help`, the text of the documentation; the bounds `at_least`, `above`, `at_most` and `below`;
-            `search`, the recommended `Dimension` of a search, and `grid`, the `Choice` of a grid search; `per_member`,
-            whether members of one population may differ in it; `before`, for parameters that were added later, the
-            value that reproduces version 0.1.
+        help: its text in the documentation.
+        search: the recommended range of a search.
+        grid: the values of a grid search.
+        declaration: the bounds `at_least`, `above`, `at_most` and `below`; `per_member`, whether members of one
+            population may differ in it; `before`, the value that reproduces version 0.1 if it was added later.
     """
-    return field(default=default, metadata=declaration)
+    return field(default=default, metadata={"help": help, "search": search, "grid": grid, **declaration})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -187,6 +190,10 @@ class Declared:
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     declared: ClassVar[Mapping[str, Parameter]] = {}
+    per_member: ClassVar[tuple[str, ...]] = ()
+    """Parameters in which the members of a population may differ."""
+    before: ClassVar[Mapping[str, Any]] = {}
+    """Values that reproduce version 0.1, of parameters that were added since."""
     parameter_order: ClassVar[tuple[str, ...]] = ()
     """Parameters to list first, for classes that inherit some of theirs."""
     _writes_init: ClassVar[bool] = False
@@ -196,6 +203,9 @@ class Declared:
         cls._writes_init = cls._writes_init or "__init__" in vars(cls)
         dataclass(init=not cls._writes_init, frozen=frozen, kw_only=kw_only, eq=frozen, repr=False)(cls)
         cls.declared = _of_init(cls) if cls._writes_init else _of_fields(cls)
+        cls.per_member = tuple(name for name, each in cls.declared.items() if each.per_member)
+        if "before" not in vars(cls):
+            cls.before = {name: each.before for name, each in cls.declared.items() if each.before is not _EMPTY}
         kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
         arguments = [
             inspect.Parameter(name, kind, default=_EMPTY if each.is_required else each.default, annotation=each.hint)
@@ -205,8 +215,9 @@ class Declared:
         cls.__doc__ = _with_arguments(cls.__doc__ or "", cls.declared)
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__.keys() & self.declared.keys():
-            self.declared[name].check(getattr(self, name))
+        for name, each in self.declared.items():
+            if name in self.__dataclass_fields__:  # arguments of a written `__init__` are not set yet
+                each.check(getattr(self, name))
         self.check_parameters()
 
     def check_parameters(self) -> None:

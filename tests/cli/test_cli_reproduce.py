@@ -12,8 +12,8 @@ from typer.testing import Result
 
 from fairpass.datasets import download
 from fairpass.errors import DownloadError
-from fairpass.experiments import Records, items
-from fairpass.runs import RunRecord, RunSpec, runner
+from fairpass.experiments import cells
+from fairpass.runs import RunRecord, RunSpec, RunStore, runner
 
 Run = Callable[..., Result]
 
@@ -22,7 +22,7 @@ GERMAN = ("--quick", "--datasets", "german")
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(items, "QUICK_EPOCHS", 2)
+    monkeypatch.setattr(cells, "QUICK_EPOCHS", 2)
 
 
 def test_runs_are_made_then_shown_and_written(run: Run, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_runs_are_made_then_shown_and_written(run: Run, tmp_path: Path) -> None:
         "mlp.png",
         "mlp.svg",
     }
-    assert len(Records(tmp_path / "records")) == 12  # two methods, three depths, two seeds
+    assert len(RunStore(tmp_path / "records")) == 12  # two methods, three depths, two seeds
 
 
 def test_a_second_time_nothing_is_made(run: Run, run_json: Callable[..., Any], tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypat
         patch.setattr(runner, "make_records", press)
         result = run("reproduce", "mlp", *GERMAN, "--out", tmp_path)
     assert result.exit_code == 130
-    advice = "the same command, without --fresh, goes on from there"
+    advice = "the same command without --fresh continues from there"
     assert result.stderr == f"What was done is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
-    done = len(Records(tmp_path / "records"))
+    done = len(RunStore(tmp_path / "records"))
     assert 0 < done < 12
     assert run("reproduce", "mlp", *GERMAN, "--out", tmp_path).stderr.startswith(f"{done} of 12 runs are in")
 

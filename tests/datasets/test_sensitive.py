@@ -172,8 +172,8 @@ def test_too_many_numbers_without_bins() -> None:
         ("age", [10], r"between its smallest and largest value, 20 and 67 \(got \['10'\]\)"),
         ("age", [99], "between its smallest and largest value, 20 and 67"),
         ("age", "3", r"'sens_bins' must be a whole number or a list .* \(got '3'\)"),
-        ("sex", 2, "column 'sex' must hold numbers"),
-        (["sex", "age"], 2, "'sens_bins' must say which column is to be cut"),
+        ("sex", 2, "column 'sex' must contain numbers"),
+        (["sex", "age"], 2, "'sens_bins' must say which column to cut"),
         ("age", {"height": 2}, "'sens_bins' must name sensitive columns, 'age' .got 'height'"),
     ],
 )
@@ -230,7 +230,7 @@ def test_edges_from_similar_features() -> None:
     data = from_tables(table, label="paid", sensitive="sex", drop=["race"], similarity=0.99)
     assert data.edge_index.shape[1] > 0
     assert data.num_nodes == SIZE
-    assert "alike" in data.provenance["edges"]["source"]
+    assert "similar" in data.provenance["edges"]["source"]
     fewer = from_tables(table, label="paid", sensitive="sex", drop=["race"], similarity=1.0)
     assert fewer.edge_index.shape[1] < data.edge_index.shape[1]
 

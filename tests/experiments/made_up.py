@@ -6,13 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fairpass.experiments import Cell, Spec
+from fairpass.experiments import Cell
+from fairpass.runs import RunSpec
 
 METRICS = ("AUC", "F1", "ACC", "DP", "EO")
 
 
 def record(
-    spec: Spec, test: Mapping[str, float] | None = None, *, selection: float = 1.0, near_constant: bool = False
+    spec: RunSpec, test: Mapping[str, float] | None = None, *, selection: float = 1.0, near_constant: bool = False
 ) -> dict[str, Any]:
     """Return a record of a run with some test metrics; those not given are random."""
     random = Random(spec.key)
@@ -43,14 +44,14 @@ def record(
     }
 
 
-def write(specs: Iterable[Spec], directory: Path) -> None:
+def write(specs: Iterable[RunSpec], directory: Path) -> None:
     """Write made-up records as lines of one file."""
     records = {spec.key: record(spec) for spec in specs}
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "all.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records.values()))
 
 
-def specs_of(cells: Iterable[Cell]) -> list[Spec]:
+def specs_of(cells: Iterable[Cell]) -> list[RunSpec]:
     """Return the runs of some cells."""
     return [spec for cell in cells for spec in cell.specs()]
 

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tests.experiments.conftest import AllResults
 from tests.experiments.made_up import record
 
-from fairpass.experiments import ITEMS, Records, cells_of
-from fairpass.experiments.claims import Check, Claim, claims_of
-from fairpass.experiments.findings import Findings
+from fairpass.experiments import ITEMS, ItemResults
+from fairpass.experiments.item import Check, Claim
+from fairpass.runs import RunStore
 
 
 def test_verdicts_and_sentences() -> None:
@@ -21,26 +22,26 @@ def test_verdicts_and_sentences() -> None:
 
 
 @pytest.mark.parametrize("item", ITEMS)
-def test_without_records_nothing_is_measured(item: str, nothing: Findings) -> None:
-    assert {claim.verdict for claim in claims_of(item, nothing)} <= {"not measured"}
+def test_without_records_nothing_is_measured(item: str, nothing: AllResults) -> None:
+    assert {claim.verdict for claim in nothing[item].claims} <= {"not measured"}
 
 
 @pytest.mark.parametrize("item", [item for item in ITEMS if item not in ("pareto", "beyond")])
-def test_with_records_there_is_a_verdict(item: str, findings: Findings) -> None:
-    claims = claims_of(item, findings)
+def test_with_records_there_is_a_verdict(item: str, results: AllResults) -> None:
+    claims = results[item].claims
     assert claims
     # A quick run has too few points along an axis for one claim each of these two.
     assert sum(claim.verdict == "not measured" for claim in claims) <= (item in ("hyper", "layers"))
 
 
-def german(item: str, directory: Path, numbers: dict[str, dict[str, float]]) -> Findings:
-    """Return an item on German, with the metrics of some labels."""
-    records = Records(directory)
-    for cell in cells_of(item, quick=True):
+def german(item: str, directory: Path, numbers: dict[str, dict[str, float]]) -> list[Claim]:
+    """Return the claims of an item on German, with the metrics of some labels."""
+    store = RunStore(directory)
+    for cell in ITEMS[item].cells(quick=True):
         if cell.dataset == "german" and cell.label in numbers:
             for spec in cell.specs():
-                records.add(record(spec, numbers[cell.label]))
-    return Findings(records, quick=True)
+                store.add(record(spec, numbers[cell.label]))
+    return ItemResults(ITEMS[item], store, quick=True).claims
 
 
 def metrics(utility: float, bias: float) -> dict[str, float]:
@@ -55,7 +56,7 @@ def test_the_best_ranks_are_seen_for_one_variant_only(tmp_path: Path) -> None:
         "GMMD (paper's)": metrics(70, 10),
         "GMMD-S (paper's)": metrics(71, 11),
     }
-    ranks, wins, fairer, simpler, *_ = claims_of("main", german("main", tmp_path, rows))
+    ranks, wins, fairer, simpler, *_ = german("main", tmp_path, rows)
     assert ranks.sentence == (
         "Partly seen, in 1 of 2. "
         "Yes: as we recommend it (GMMD 1.00 and GMMD-S 2.00, the best other method, GCN, 3.00). "
@@ -68,7 +69,7 @@ def test_the_best_ranks_are_seen_for_one_variant_only(tmp_path: Path) -> None:
 
 def test_a_high_cost_is_not_little(tmp_path: Path) -> None:
     rows = {"GCN": metrics(80, 9), "GMMD": metrics(75, 1)}
-    fairer = claims_of("main", german("main", tmp_path, rows))[2]
+    fairer = german("main", tmp_path, rows)[2]
     assert fairer.sentence == "Not seen: German (ΔDP 1.0 against 9.0, ΔEO 1.0 against 9.0, 5.0 points less utility)."
 
 
@@ -80,16 +81,16 @@ def test_ablation(tmp_path: Path) -> None:
         "w/o both": metrics(69, 10),
         "sampled": metrics(80.5, 1.5),
     }
-    claims = claims_of("ablation", german("ablation", tmp_path, rows))
+    claims = german("ablation", tmp_path, rows)
     assert [claim.verdict for claim in claims] == ["seen"] * 4
-    worse = claims_of("ablation", german("ablation", tmp_path / "b", {**rows, "sampled": metrics(70, 9)}))
+    worse = german("ablation", tmp_path / "b", {**rows, "sampled": metrics(70, 9)})
     assert [claim.verdict for claim in worse] == ["seen", "seen", "seen", "not seen"]
 
 
-def test_similarity_and_bounds(findings: Findings) -> None:
-    opposed, rises, first, second = claims_of("theory", findings)
+def test_similarity_and_bounds(results: AllResults) -> None:
+    opposed, rises, first, second = results["theory"].claims
     assert opposed.verdict == "seen"
     assert "German, GMMD (-0.80)" in opposed.sentence
     assert rises.verdict == "seen"
     assert first.verdict == second.verdict == "seen"
-    assert [claim.verdict for claim in claims_of("cases", findings)] == ["seen", "seen"]
+    assert [claim.verdict for claim in results["cases"].claims] == ["seen", "seen"]

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import matplotlib as mpl
+from tests.experiments.conftest import AllResults, results_of
 
-from fairpass.experiments import ITEMS
-from fairpass.experiments.figures import figures_of
-from fairpass.experiments.figures.style import COLOURS, MARKERS, write_figure
-from fairpass.experiments.findings import Findings
+from fairpass.experiments.figures import STYLES, write_figure
 
 # How many axes a figure has, colour bars included, with three data sets and with German alone.
 AXES = {
@@ -26,8 +24,8 @@ AXES = {
 }
 
 
-def test_every_figure_has_its_axes(findings: Findings) -> None:
-    figures = {name: figure for item in ITEMS for name, figure in figures_of(item, findings).items()}
+def test_every_figure_has_its_axes(results: AllResults) -> None:
+    figures = {name: figure for found in results.values() for name, figure in found.figures.items()}
     assert {name: len(figure.axes) for name, figure in figures.items()} == {
         name: all_ for name, (all_, _) in AXES.items()
     }
@@ -35,17 +33,17 @@ def test_every_figure_has_its_axes(findings: Findings) -> None:
         assert any(ax.get_title() or ax.get_title(loc="left") for ax in figure.axes)
 
 
-def test_missing_data_sets_are_left_out_of_figures(german_only: Findings, nothing: Findings) -> None:
-    figures = {name: figure for item in ITEMS for name, figure in figures_of(item, german_only).items()}
+def test_missing_data_sets_are_left_out_of_figures(german_only: AllResults, nothing: AllResults) -> None:
+    figures = {name: figure for found in german_only.values() for name, figure in found.figures.items()}
     assert {name: len(figure.axes) for name, figure in figures.items()} == {
         name: german for name, (_, german) in AXES.items() if german
     }
-    assert all(figures_of(item, nothing) == {} for item in ITEMS)
+    assert all(found.figures == {} for found in nothing.values())
 
 
-def test_files_are_whole_and_always_the_same(tmp_path: Path, german_only: Findings) -> None:
+def test_files_are_whole_and_always_the_same(tmp_path: Path, all_records: Path) -> None:
     for attempt in ("one", "two"):
-        ((name, figure),) = figures_of("runtime", german_only).items()
+        ((name, figure),) = results_of(all_records, ("german",))["runtime"].figures.items()
         for kind in ("png", "svg"):
             write_figure(figure, tmp_path / attempt / f"{name}.{kind}")
     png, svg = ((tmp_path / "one" / f"runtime.{kind}").read_bytes() for kind in ("png", "svg"))
@@ -56,13 +54,12 @@ def test_files_are_whole_and_always_the_same(tmp_path: Path, german_only: Findin
     assert (tmp_path / "two" / "runtime.svg").read_bytes() == svg
 
 
-def test_matplotlib_is_left_as_it_was(german_only: Findings) -> None:
+def test_matplotlib_is_left_as_it_was(all_records: Path) -> None:
     before = dict(mpl.rcParams)
-    figures_of("main", german_only)
+    assert results_of(all_records, ("german",))["main"].figures
     assert dict(mpl.rcParams) == before
 
 
 def test_methods_can_be_told_apart() -> None:
-    assert len(set(COLOURS.values())) == len(COLOURS)
-    assert len(set(MARKERS.values())) == len(MARKERS)
-    assert set(COLOURS) == set(MARKERS)
+    colours, markers, _ = zip(*STYLES.values(), strict=True)
+    assert len(set(colours)) == len(set(markers)) == len(STYLES)

@@ -3,7 +3,7 @@
 import pytest
 
 from fairpass.experiments import paper
-from fairpass.experiments.ranks import METRICS, average_ranks, is_better, places
+from fairpass.experiments.cells import METRICS, average_ranks, is_better
 
 
 def test_every_table_is_whole() -> None:
@@ -58,8 +58,13 @@ def test_the_target_is_the_better_of_the_two() -> None:
 
 
 def test_equal_values_share_their_place() -> None:
-    assert places({"a": 3.0, "b": 1.0, "c": 1.001}, "DP") == {"a": 3.0, "b": 1.5, "c": 1.5}
-    assert places({"a": 3.0, "b": 1.0, "c": 2.0}, "ACC") == {"a": 1.0, "b": 3.0, "c": 2.0}
+    rows = {name: dict.fromkeys(METRICS, 0.0) for name in "abc"}
+    for name, bias, accuracy in (("a", 3.0, 3.0), ("b", 1.0, 1.0), ("c", 1.001, 2.0)):
+        rows[name] |= {"DP": bias, "ACC": accuracy}
+    # Three metrics are all equal: place 2 for everybody.
+    assert average_ranks([rows]) == pytest.approx(
+        {"a": (6 + 3 + 1) / 5, "b": (6 + 1.5 + 3) / 5, "c": (6 + 1.5 + 2) / 5}
+    )
     assert is_better(1.0, 2.0, "EO")
     assert is_better(2.0, 1.0, "AUC")
     assert not is_better(2.001, 2.0, "AUC")

@@ -6,33 +6,34 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from tests.experiments.conftest import AllResults
 from tests.experiments.made_up import record, specs_of
 
-from fairpass.experiments import ITEMS, Records, cells_of
-from fairpass.experiments.findings import Findings
-from fairpass.experiments.table import MISSING, Entry, Table, emphasised, number, word
-from fairpass.experiments.tables import tables_of
-from fairpass.experiments.tables.main import count_met
+from fairpass.experiments import ITEMS, ItemResults
+from fairpass.experiments.items.main import count_met
+from fairpass.experiments.tables import MISSING, Entry, Table, emphasised, number
+from fairpass.runs import RunStore
 
 every_item = pytest.mark.parametrize("item", ITEMS)
 
 TRICKY = Table(
     "tricky",
     "50 % of a_b & more",
-    ("name", "ΔDP ↓"),
-    (
-        (word("a|b_c"), number(1.234, std=0.5)),
-        (word("{x}~"), replace(number(2.0), emphasis="best")),
-        (word("y"), number(None)),
+    pd.DataFrame(
+        {
+            "name": [Entry("a|b_c"), Entry("{x}~"), Entry("y")],
+            "ΔDP ↓": [number(1.234, std=0.5), replace(number(2.0), emphasis="best"), number(None)],
+        }
     ),
     ("Notes with * and #.",),
 )
 
 
 @every_item
-def test_every_form_is_well_formed(item: str, findings: Findings) -> None:
-    tables = tables_of(item, findings)
+def test_every_form_is_well_formed(item: str, results: AllResults) -> None:
+    tables = results[item].tables
     assert tables
     assert len({table.name for table in tables}) == len(tables)
     for table in tables:
@@ -82,46 +83,39 @@ def test_special_characters_are_escaped() -> None:
 
 
 def test_the_papers_values_can_be_second_lines() -> None:
-    columns = ("method", "AUC ↑", "AUC, paper", "rank")
-    rows = ((word("GCN"), replace(number(1.0, std=0.1), emphasis="best"), number(2.0), number(3.0)),)
-    folded = Table("a", "", columns, rows).folded()
+    ours = replace(number(1.0, std=0.1), emphasis="best")
+    row = {"method": Entry("GCN"), "AUC ↑": ours, "AUC, paper": number(2.0), "rank": number(3.0)}
+    folded = Table("a", "", pd.DataFrame([row])).folded()
     assert folded.columns == ("method", "AUC ↑", "rank")
     assert "| GCN | **1.00 ± 0.10**<br>2.00 | 3.00 |" in folded.to_markdown()
     assert folded.notes == ("Second lines: the paper's values.",)
     assert TRICKY.folded() is TRICKY
 
 
-def test_a_table_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="'columns' must all be different"):
-        Table("a", "", ("x", "x"), ())
-    with pytest.raises(ValueError, match="'rows' must have 2 entries each \\(got one of 1\\)"):
-        Table("a", "", ("x", "y"), ((word("1"),),))
-
-
 def test_best_and_second_best_are_marked_among_those_ranked() -> None:
     entries = [number(value) for value in (0.0, 3.0, 1.0, 1.001, None)]
-    marked = emphasised(entries, lowest=True, ranked=[False, True, True, True, True])
+    marked = emphasised(entries, lowest=True, groups=[None, 0, 0, 0, 0])
     assert [entry.emphasis for entry in marked] == ["", "second", "best", "best", ""]
 
 
 @every_item
-def test_nothing_run_has_no_tables(item: str, nothing: Findings) -> None:
-    assert tables_of(item, nothing) == []
+def test_nothing_run_has_no_tables(item: str, nothing: AllResults) -> None:
+    assert nothing[item].tables == []
 
 
 @every_item
-def test_missing_data_sets_are_left_out(item: str, german_only: Findings) -> None:
-    text = "".join(table.to_csv() for table in tables_of(item, german_only))
+def test_missing_data_sets_are_left_out(item: str, german_only: AllResults) -> None:
+    text = "".join(table.to_csv() for table in german_only[item].tables)
     assert "Bail" not in text
     assert len(text) > 100
 
 
 def test_a_missing_cell_is_a_dash(tmp_path: Path) -> None:
-    records = Records(tmp_path)
-    cells = [cell for cell in cells_of("main", quick=True) if cell.dataset == "german"]
+    store = RunStore(tmp_path)
+    cells = [cell for cell in ITEMS["main"].cells(quick=True) if cell.dataset == "german"]
     for spec in specs_of(cell for cell in cells if cell.label != "FMP"):
-        records.add(record(spec))
-    table, *_ = tables_of("main", Findings(records, quick=True))
+        store.add(record(spec))
+    table, *_ = ItemResults(ITEMS["main"], store, quick=True).tables
     rows = {row[0].text.removesuffix("†"): row for row in table.rows}
     assert rows["FMP"][1] == Entry(MISSING)
     assert rows["FMP"][2].text == "68.20"  # the paper's value is there all the same
@@ -129,15 +123,15 @@ def test_a_missing_cell_is_a_dash(tmp_path: Path) -> None:
 
 
 def test_the_main_table_has_means_deviations_ranks_and_marks(tmp_path: Path) -> None:
-    records = Records(tmp_path)
-    for cell in cells_of("main", quick=True):
+    store = RunStore(tmp_path)
+    for cell in ITEMS["main"].cells(quick=True):
         if cell.dataset == "german":
             for spec in cell.specs():
                 best = {"AUC": 99.0, "F1": 99.0, "ACC": 99.0, "DP": 0.0, "EO": 0.0} if cell.label == "GMMD" else {}
                 numbers = {"AUC": 70.0 + 2 * spec.seed} if cell.label == "GCN" else best
-                records.add(record(spec, numbers, near_constant=cell.label == "NIFTY"))
-    findings = Findings(records, quick=True)
-    table, ranks, target, _ = tables_of("main", findings)
+                store.add(record(spec, numbers, near_constant=cell.label == "NIFTY"))
+    found = ItemResults(ITEMS["main"], store, quick=True)
+    table, ranks, target, _ = found.tables
     rows = {row[0].text: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert rows["GCN"]["AUC ↑"].text == "71.00 ± 1.41"
     assert rows["GCN"]["AUC, paper"].text == "74.11"
@@ -154,30 +148,29 @@ def test_the_main_table_has_means_deviations_ranks_and_marks(tmp_path: Path) -> 
     assert ranked["NIFTY"][4].text == MISSING  # without near-constant results
     assert ranked["FairGNN"][5].text == "6.53"
     assert [row[4].text for row in target.rows] == ["yes"] * 5 + ["5 of 5"]
-    assert count_met(findings) == (5, 5)
+    assert count_met(found) == "5 of 5"
 
 
-def test_configurations_name_what_is_not_the_default(findings: Findings) -> None:
-    table = tables_of("main", findings)[-1]
+def test_configurations_name_what_is_not_the_default(results: AllResults) -> None:
+    table = results["main"].tables[-1]
     rows = {(row[0].text, row[1].text): row[-1].text for row in table.rows}
     assert "step=paper" in rows["German", "GMMD (paper's)"]
     assert "sample=100" in rows["German", "GMMD (paper's)"]
     assert "seed" not in rows["German", "GMMD (paper's)"]
 
 
-def test_times_are_per_epoch_and_relative_to_gcn(findings: Findings) -> None:
-    (table,) = tables_of("runtime", findings)
+def test_times_are_per_epoch_and_relative_to_gcn(results: AllResults) -> None:
+    (table,) = results["runtime"].tables
     rows = {row[0].text: dict(zip(table.columns, row, strict=True)) for row in table.rows}
-    gcn = findings.one("runtime", "german", "GCN")
-    assert gcn is not None
-    (run,) = gcn.chosen.records
+    (gcn,) = results["runtime"].of("german", "GCN")
+    (run,) = gcn.records
     assert rows["GCN"]["German: ms per epoch"].value == pytest.approx(1000 * run["seconds"] / run["epochs"])
     assert rows["GCN"]["German: × GCN"].text == "1.0"
     assert rows["EDITS"]["Credit: paper, s"].text == "260.5"
 
 
-def test_hypervolumes_are_shares(findings: Findings) -> None:
-    (table,) = tables_of("pareto", findings)
+def test_hypervolumes_are_shares(results: AllResults) -> None:
+    (table,) = results["pareto"].tables
     values = [entry.value for row in table.rows for entry in row[1:]]
     assert all(value is not None and 0 <= value <= 100 for value in values)
     assert "Reference points" in table.notes[-1]

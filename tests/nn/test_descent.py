@@ -5,8 +5,7 @@ import torch
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
-from fairpass.nn.descent import descend, descend_with_momentum
-from fairpass.nn.fairness import FairnessTerm
+from fairpass.nn.fairness import FairnessTerm, descend
 
 
 def problem(
@@ -44,7 +43,7 @@ def test_every_plain_step_lowers_the_objective_and_the_bound_holds(seed: int) ->
 @pytest.mark.parametrize("seed", range(5))
 def test_four_steps_with_momentum_go_farther_than_eight_plain_ones(seed: int) -> None:
     Y, size, term = problem(seed)
-    moved, value, is_exact = descend_with_momentum(Y, size, 1.0, term, 4)
+    moved, value, is_exact = descend(Y, size, 1.0, term, 4, momentum=True)
     assert is_exact
     torch.testing.assert_close(value, value_of(term, moved), rtol=1e-5, atol=1e-9)
     assert phi(moved, Y, term) < phi(descend(Y, size, 1.0, term, 8)[0], Y, term)
@@ -53,7 +52,7 @@ def test_four_steps_with_momentum_go_farther_than_eight_plain_ones(seed: int) ->
 def test_where_momentum_overshoots_one_plain_step_is_taken() -> None:
     Y, size, term = problem(0)
     # Steps a hundred times as long as the bound allows throw the nodes apart.
-    moved, bound, is_exact = descend_with_momentum(Y, 100 * size, 1.0, term, 4)
+    moved, bound, is_exact = descend(Y, 100 * size, 1.0, term, 4, momentum=True)
     assert not is_exact
     plain, _, _ = descend(Y, 100 * size, 1.0, term, 1)
     torch.testing.assert_close(moved, plain)
@@ -64,4 +63,4 @@ def test_where_momentum_overshoots_one_plain_step_is_taken() -> None:
 def test_momentum_has_gradients(steps: int) -> None:
     Y, size, term = problem(1, nodes=12)
     Y = Y.requires_grad_()
-    torch.autograd.gradcheck(lambda x: descend_with_momentum(x, size, 1.0, term, steps)[0], (Y,), atol=1e-4)
+    torch.autograd.gradcheck(lambda x: descend(x, size, 1.0, term, steps, momentum=True)[0], (Y,), atol=1e-4)

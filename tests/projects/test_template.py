@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.projects.applicants import applicants, write_project
 
-from fairpass.datasets.inspection import inspect_tables
+from fairpass.datasets.table_inspection import inspect_tables
 from fairpass.projects.config import Choice, ConfigError, Tuning, load_config
 from fairpass.projects.template import template
 

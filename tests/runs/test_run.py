@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from torch_geometric.data import Data
 
-from fairpass.experiments.measures import MEASURES
+from fairpass.experiments import EXTRA_MEASURES
 from fairpass.runs import Configuration, Progress, RunRecord, RunSpec, RunStore, executor_for, run, runner
 
 SHORT = {"epochs": 3}
@@ -35,7 +35,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_record_has_all_there_is_to_know(tmp_path: Path) -> None:
     records = RunStore(tmp_path)
     (spec,) = specs(GMMD, seeds=1, measures=("curves", "theorems", "cases"))
-    assert run([spec], records, measures=MEASURES) == 1
+    assert run([spec], records, measures=EXTRA_MEASURES) == 1
     found = records.get(spec)
     assert found is not None
     assert found["key"] == spec.key
@@ -121,8 +121,6 @@ def test_progress_is_told_and_timed_runs_come_last(tmp_path: Path) -> None:
     assert order == ["german, gmmd", "german, gcn"]
     assert [progress.done for progress in seen] == [1, 2]
     assert all(progress.total == 2 for progress in seen)
-    assert seen[-1].remaining == 0
-    assert Progress(0, 2, 0.0, "").remaining != Progress(0, 2, 0.0, "").remaining
 
 
 @pytest.mark.slow

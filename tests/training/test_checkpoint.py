@@ -112,7 +112,7 @@ def test_optimizers_come_back_with_the_same_types(task: Task, tmp_path: Path) ->
         run(task, Checkpoint(path, "this"), interrupt_in=3)
     program = Mixed()
     with seeded(0, deterministic=True):
-        assert Checkpoint(path, "this").restore(program, FitState(), TRAINING)
+        assert Checkpoint(path, "this").restore(program, FitState(TRAINING))
     adam = program.optimizers["adam"]
     assert adam.param_groups[0]["betas"] == (0.8, 0.99)
     assert adam.param_groups[0]["lr"] == pytest.approx(TRAINING.learning_rate * 0.9**3)
@@ -124,7 +124,7 @@ def test_optimizers_come_back_with_the_same_types(task: Task, tmp_path: Path) ->
 
 def test_what_is_kept_does_not_follow_the_program(task: Task, tmp_path: Path) -> None:
     store = Checkpoint(tmp_path / "fit", "this", every=100)
-    program, progress = Mixed(), FitState()
+    program, progress = Mixed(), FitState(TRAINING)
     program.prepare(task, TRAINING)
     program.configure(TRAINING)
     store.keep(program, progress)
@@ -133,7 +133,7 @@ def test_what_is_kept_does_not_follow_the_program(task: Task, tmp_path: Path) ->
     store.write()
     other = Mixed()
     with seeded(0, deterministic=True):
-        store.restore(other, FitState(), TRAINING)
+        store.restore(other, FitState(TRAINING))
     assert all(torch.equal(value, kept[name]) for name, value in other.state_dict().items())
 
 

@@ -1,11 +1,13 @@
-"""Values on the command line: read as what a parameter's type says, or refused in plain words."""
+"""Values on the command line, read as the type of a parameter says."""
 
 import json
-from collections.abc import Iterable
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterable
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import typer
+
+from fairpass.parameters import alternatives
 
 if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
@@ -15,8 +17,7 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 
 def parse_parameters(method: "type[NodeClassifier]", settings: Iterable[str]) -> dict[str, Any]:
     """Return a method's parameters from settings such as "lambda_f=0.5"."""
-    hints = get_type_hints(method.__init__)
-    known = [name for name in hints if name not in ("training", "return")]
+    known = {name: each.hint for name, each in method.declared.items() if name != "training"}
     parameters: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -27,47 +28,34 @@ def parse_parameters(method: "type[NodeClassifier]", settings: Iterable[str]) ->
             raise typer.BadParameter(f"{name!r} is not a parameter of {method.name}: {has}")
         if name in parameters:
             raise typer.BadParameter(f"{name!r} is set twice")
-        parameters[name] = read_value(name, text, hints[name])
+        parameters[name] = read_value(name, text, known[name])
     return parameters
 
 
 def read_value(name: str, text: str, hint: Any) -> Any:
     """Return text as a value of a type; "none" is None where None is allowed."""
-    choices = _alternatives(hint)
-    # None first, because as text it would be taken for itself.
-    for choice in sorted(choices, key=lambda choice: choice is not NoneType):
+    kinds = [kind for kind in alternatives(hint) if get_origin(kind) is not Callable]
+    # None first, because it would also be read as text.
+    for kind in sorted(kinds, key=lambda kind: kind is not NoneType):
         try:
-            return _read(text, choice)
+            return _read(text, kind)
         except ValueError:
             continue
-    words = [word for choice in choices for word in _in_words(choice)]
+    words = [word for kind in kinds for word in [*map(repr, _choices(kind))] or [_WORDS.get(kind, "JSON")]]
     raise typer.BadParameter(f"{name!r} must be {' or '.join(words)} (got {text!r})")
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
-def _read(text: str, hint: Any) -> Any:
-    """Return text as a value of a type that is no union; raise ValueError if it is none."""
-    if get_origin(hint) is Literal:
-        return {str(choice): choice for choice in get_args(hint)}[_one_of(text, map(str, get_args(hint)))]
-    if hint is NoneType:
-        return {"none": None}[_one_of(text.lower(), ["none"])]
-    if hint is bool:
-        return _one_of(text.lower(), ["true", "false"]) == "true"
-    if hint in (int, float, str):
-        return hint(text)
-    return json.loads(text)  # a list, for example
-
-
-def _one_of(text: str, choices: Iterable[str]) -> str:
-    if text not in (known := list(choices)):
-        raise ValueError(f"must be one of {known}")
-    return text
-
-
-def _in_words(hint: Any) -> list[str]:
-    if get_origin(hint) is Literal:
-        return [repr(choice) for choice in get_args(hint)]
-    return [_WORDS.get(hint, "JSON")]
+def _read(text: str, kind: Any) -> Any:
+    """Return text as a value of a type that is not a union; raise `ValueError` if it is none."""
+    words: dict[str, Any] = {str(choice): choice for choice in _choices(kind)}
+    if kind in (NoneType, bool):
+        words, text = {"none": None} if kind is NoneType else {"true": True, "false": False}, text.lower()
+    if words:
+        if text not in words:
+            raise ValueError(f"must be one of {list(words)}")
+        return words[text]
+    return kind(text) if kind in (int, float, str) else json.loads(text)  # a list, for example

@@ -4,10 +4,11 @@ The keyword arguments of `from_tables`, the command line, the settings file and 
 made from `TableOptions`. This module imports neither pandas nor torch, so that `fairpass --help` stays fast.
 """
 
+from collections.abc import Sequence
 from inspect import Parameter
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fairpass.errors import DataError, validation_message
 
@@ -24,11 +25,17 @@ Bins = int | list[int | float]
 Section = Literal["data", "groups", "features", "split"]
 
 
+def check_fractions(fractions: Sequence[float]) -> None:
+    """Refuse fractions that are not those of three parts."""
+    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
+        raise DataError(f"'fractions' must be three positive numbers that sum to 1 (got {tuple(fractions)})")
+
+
 def _option(
     section: Section, description: str, default: Any = ..., *, key: str | None = None, **constraints: Any
 ) -> Any:
     """Declare an option; in the settings file it is `key` (by default its own name) of a section."""
-    extra = {"section": section, "key": key}
+    extra: dict[str, Any] = {"section": section, "key": key}
     return Field(default, description=description, json_schema_extra=extra, **constraints)
 
 
@@ -169,15 +176,9 @@ class TableOptions(BaseModel):
             for name, value in options.items()
         }
 
-    @field_validator("fractions")
-    @classmethod
-    def _three_parts(cls, fractions: list[float]) -> list[float]:
-        if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
-            raise DataError(f"'fractions' must be three positive numbers that sum to 1 (got {tuple(fractions)})")
-        return fractions
-
     @model_validator(mode="after")
-    def _one_role_per_column(self) -> Self:
+    def _consistent(self) -> Self:
+        check_fractions(self.fractions)
         if not all(self.sensitive_columns or [None]):
             raise DataError("'sensitive' must name at least one column (got none)")
         role_of: dict[str, str] = {}

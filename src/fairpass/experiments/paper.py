@@ -1,47 +1,39 @@
-"""Every number that the paper prints, to be put beside ours."""
+"""The numbers that the paper prints; `paper_values.toml` says what they are."""
 
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
-from fairpass.experiments.ranks import LOWER_IS_BETTER, METRICS
+from fairpass.experiments.cells import METRICS, Means, better_of
+from fairpass.experiments.texts import read_toml
 
-Metrics = Mapping[str, tuple[float, float]]
+PrintedRow = Mapping[str, tuple[float, float]]
 """Mean and standard deviation by metric, in percent."""
 
-_VALUES: Mapping[str, Any] = tomllib.loads(
-    (resources.files("fairpass.experiments") / "paper_values.toml").read_text(encoding="utf-8")
-)
+_VALUES = read_toml("paper_values.toml")
 
-MAIN: Mapping[str, Mapping[str, Metrics]] = _VALUES["main"]
-"""By data set and method."""
-BACKBONES: Mapping[str, Mapping[str, Mapping[str, Metrics]]] = _VALUES["backbones"]
-"""By data set, backbone and method."""
-ABLATION: Mapping[str, Mapping[str, Metrics]] = _VALUES["ablation"]
-"""By data set (there is one) and variant."""
+MAIN: Mapping[str, Mapping[str, PrintedRow]] = _VALUES["main"]
+BACKBONES: Mapping[str, Mapping[str, Mapping[str, PrintedRow]]] = _VALUES["backbones"]
+ABLATION: Mapping[str, Mapping[str, PrintedRow]] = _VALUES["ablation"]
 RANKS: Mapping[str, Mapping[str, float]] = _VALUES["ranks"]
-"""By table ("main", "GIN", "GAT") and method."""
 SECONDS: Mapping[str, Mapping[str, float]] = _VALUES["seconds"]
-"""By data set and method."""
-STATISTICS: Mapping[str, Mapping[str, float]] = _VALUES["statistics"]
-"""By data set and statistic, as printed."""
+STATISTICS: Mapping[str, Mapping[str, Any]] = _VALUES["statistics"]
 
 OURS = ("GMMD", "GMMD-S")
 """The methods that the paper proposes."""
+PAPERS = " (paper's)"
+"""Ends the label of a method as the paper defines it, if we also have another variant."""
 
 
 def method_of(label: str) -> str:
-    """Return what the paper calls a method that is one of several variants here."""
-    return label.removesuffix(" (paper's)")
+    """Return the paper's name of a method."""
+    return label.removesuffix(PAPERS)
 
 
 def target(dataset: str, metric: str) -> float:
     """Return the better of the paper's two methods in a cell of its main table."""
-    values = [MAIN[dataset][name][metric][0] for name in OURS]
-    return min(values) if metric in LOWER_IS_BETTER else max(values)
+    return better_of([MAIN[dataset][name][metric][0] for name in OURS], metric)
 
 
-def means(table: Mapping[str, Metrics]) -> dict[str, dict[str, float]]:
+def means(table: Mapping[str, PrintedRow]) -> dict[str, Means]:
     """Return a table of the paper without the standard deviations."""
     return {name: {metric: row[metric][0] for metric in METRICS} for name, row in table.items()}

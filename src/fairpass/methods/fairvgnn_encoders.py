@@ -48,12 +48,10 @@ class MaskedGCN(MaskedEncoder):
     r""":math:`\tilde A (X \odot m) W + b`."""
 
     def view(self, task: Task, nodes: Tensor | None) -> Tensor:
-        """Return the nodes' rows of `A X`."""
         propagated = task.operator("gcn") @ task.x
         return propagated if nodes is None else propagated[nodes]
 
     def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
         directions = masks * (head.weight @ self.linear.weight)
         out: Tensor = directions @ view.T + head(self.bias)
         return out
@@ -67,12 +65,10 @@ class MaskedSAGE(MaskedEncoder):
         self.root = nn.Linear(num_features, hidden, bias=False)
 
     def view(self, task: Task, nodes: Tensor | None) -> Tensor:
-        """Return the nodes' rows of the neighbours' mean, and after them the nodes' own, `(n, 2 d)`."""
         both = torch.cat([task.operator("sage") @ task.x, task.x], -1)
         return both if nodes is None else both[nodes]
 
     def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
         directions = masks.repeat(1, 2) * (head.weight @ torch.cat([self.linear.weight, self.root.weight], -1))
         out: Tensor = directions @ view.T + head(self.bias)
         return out
@@ -106,7 +102,6 @@ class MaskedGIN(MaskedEncoder):
         self.register_buffer("variance", torch.ones(hidden))
 
     def view(self, task: Task, nodes: Tensor | None) -> Moments:
-        """Return the nodes' rows of `A X` and its moments."""
         propagated = task.operator("gin") @ task.x
         mean = propagated.mean(0)
         centred = propagated - mean
@@ -114,7 +109,6 @@ class MaskedGIN(MaskedEncoder):
         return Moments(rows, mean, centred.T @ centred / len(centred))
 
     def forward(self, view: Moments, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
         masked = masks[:, None, :] * self.linear.weight  # (K, hidden, d)
         mean, variance = self._statistics(masked, view)
         scale = self.scale * (variance + self.epsilon).rsqrt()
@@ -148,7 +142,6 @@ class MaskedGAT(MaskedEncoder):
         self.attention = Attention(hidden)
 
     def view(self, task: Task, nodes: Tensor | None) -> Neighbourhoods:
-        """Return the features and the edges into the nodes."""
         if nodes is None:
             return Neighbourhoods(task.x, task.operator("gat"), None)
         wanted = torch.zeros(task.num_nodes, dtype=torch.bool, device=task.device)
@@ -157,7 +150,6 @@ class MaskedGAT(MaskedEncoder):
         return Neighbourhoods(task.x, SparseOperator.from_edge_index(inwards, task.num_nodes, "gat"), nodes)
 
     def forward(self, view: Neighbourhoods, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
         # Attention is made of two products with a vector, and the head is a third; no mask needs more of `X W`.
         vectors = torch.cat([self.attention.b_target.T, self.attention.b_source.T, head.weight])
         products = (masks[:, None, :] * (vectors @ self.linear.weight)) @ view.x.T  # (K, 3, N)

@@ -1,24 +1,26 @@
-"""What every metric accepts, checked once and in one place: tensors or arrays in, numpy arrays out."""
+"""The arguments of all metrics, checked: tensors or arrays of any kind in, one `Sample` out."""
 
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from torch import Tensor
 
 from fairpass.errors import DataError
+from fairpass.metrics import catalog
+from fairpass.metrics.counts import Counts, Nodes
 
 Values = Tensor | ArrayLike
+Names = Sequence[str] | None
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Undefined = Literal["error", "nan"]
 
 
-def as_array(values: Values) -> NDArray[Any]:
-    """View a tensor (of any device) or anything array-like as a numpy array."""
+def _as_array(values: Values) -> NDArray[Any]:
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         # numpy has no bfloat16
@@ -27,7 +29,7 @@ def as_array(values: Values) -> NDArray[Any]:
 
 
 def _as_integers(values: Values, name: str, size: int | None) -> Integers:
-    array = as_array(values)
+    array = _as_array(values)
     if array.dtype.kind not in "biu":
         raise DataError(f"'{name}' must hold integers (got {array.dtype})")
     if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
@@ -37,7 +39,7 @@ def _as_integers(values: Values, name: str, size: int | None) -> Integers:
 
 
 def as_labels(values: Values, name: str = "y", size: int | None = None) -> Integers:
-    """Check class indices, 0..C-1; an unlabelled node (-1) has no place in a metric."""
+    """Check class indices, 0..C-1; unlabelled nodes (-1) are refused."""
     labels = _as_integers(values, name, size)
     negative = int((labels < 0).sum())
     if negative:
@@ -53,9 +55,9 @@ def as_groups(values: Values, size: int) -> Integers:
 def as_scores(values: Values, size: int) -> Floats:
     """Check scores: `[N]` for the positive class, or `[N, C]` with C > 2.
 
-    `[N, 2]` becomes its second column. It must hold probabilities: two logits do not compare to a threshold.
+    `[N, 2]` becomes its second column. It must hold probabilities: logits cannot be compared with a threshold.
     """
-    scores = as_array(values)
+    scores = _as_array(values)
     if scores.dtype.kind != "f":
         raise DataError(f"'scores' must hold floating-point numbers, not hard predictions (got {scores.dtype})")
     if scores.ndim not in {1, 2} or len(scores) != size or 0 in scores.shape:
@@ -70,26 +72,8 @@ def as_scores(values: Values, size: int) -> Floats:
     return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
 
-def predict(scores: Floats, threshold: float) -> Integers:
-    """Turn checked scores into classes: `score > threshold`, or the class of the largest score."""
-    if not np.isfinite(threshold):
-        raise DataError(f"'threshold' must be finite (got {threshold})")
-    # A Python float adapts to the dtype of the scores, as it does in torch: both must decide a tie alike.
-    decided = scores > float(threshold) if scores.ndim == 1 else scores.argmax(axis=1)
-    return decided.astype(np.int64)
-
-
-def as_decisions(values: Values, size: int, num_classes: int) -> Integers:
-    """Check classes that were decided otherwise than by a threshold, 0..C-1."""
-    decisions = as_labels(values, "decisions", size)
-    if decisions.max() >= num_classes:
-        raise DataError(f"'decisions' must be below {num_classes}, the number of classes (got {decisions.max()})")
-    return decisions
-
-
-def as_names(names: Sequence[str] | None, argument: str, indices: Integers, at_least: int = 0) -> tuple[str, ...]:
-    """Return one name for each index; without names, the indices themselves name what they count."""
-    highest = int(indices.max(initial=-1))
+def as_names(names: Names, argument: str, highest: int, at_least: int = 0) -> tuple[str, ...]:
+    """Return one name for each index up to `highest`; by default the indices themselves."""
     if names is None:
         return tuple(str(index) for index in range(max(highest + 1, at_least)))
     if highest >= len(names):
@@ -99,40 +83,73 @@ def as_names(names: Sequence[str] | None, argument: str, indices: Integers, at_l
     return tuple(str(name) for name in names)
 
 
-def names_of_predicted(names: Sequence[str] | None, y: Integers, pred: Integers) -> tuple[str, ...]:
-    """Name the classes of hard predictions; there are at least two, whatever a split happens to hold."""
-    return as_names(names, "label_names", np.concatenate((y, pred)), at_least=2)
+class Sample:
+    """Labels, predictions and groups of some nodes, checked; see `evaluate` for the arguments.
+
+    With scores, predictions are `score > threshold` or the class of the largest score, unless they are given.
+    """
+
+    def __init__(
+        self,
+        y: Values,
+        pred: Values | None,
+        sens: Values | None,
+        group_names: Names = None,
+        label_names: Names = None,
+        scores: Values | None = None,
+        threshold: float = 0.5,
+    ) -> None:
+        labels = as_labels(y)
+        values = np.empty(0) if scores is None else as_scores(scores, labels.size)
+        argument = "pred" if scores is None else "decisions"
+        decided = _predict(values, threshold) if pred is None else as_labels(pred, argument, labels.size)
+        if scores is not None:
+            label_names = _score_names(label_names, values, {"y": labels, "decisions": decided})
+        names = as_names(label_names, "label_names", int(max(labels.max(), decided.max())), at_least=2)
+        groups = np.full_like(labels, -1) if sens is None else as_groups(sens, labels.size)
+        # Copies, as torch takes neither a read-only array (pandas) nor a reversed one.
+        self.y, self.pred, self.sens = (torch.from_numpy(array.copy()) for array in (labels, decided, groups))
+        self.scores = torch.from_numpy(values.copy())
+        self.nodes = Nodes(self.y, self.sens, names, as_names(group_names, "group_names", int(groups.max())))
+        self.counts = self.nodes.counts(self.pred, self.scores)
+
+    def measure(self, counts: Counts) -> dict[str, Tensor]:
+        """Return every metric `[...]` of counts of the sample, nan where it is undefined."""
+        return {
+            metric.key: metric(counts) * (torch.nan if metric.missing(self.nodes) else 1.0)
+            for metric in catalog.METRICS
+        }
 
 
-def names_of_scored(names: Sequence[str] | None, y: Integers, scores: Floats) -> tuple[str, ...]:
-    """Name the classes of scores: two for `[N]`, C for `[N, C]`."""
+def _score_names(names: Names, scores: Floats, labels: dict[str, Integers]) -> Sequence[str]:
+    """Name the classes of scores, two for `[N]` and C for `[N, C]`, which all labels must be among."""
     classes = 2 if scores.ndim == 1 else scores.shape[1]
     if names is not None and len(names) != classes:
         raise DataError(f"'label_names' must name the {classes} classes of 'scores' (got {len(names)} names)")
-    if y.max() >= classes:
-        raise DataError(f"'y' must be below {classes}, the number of classes of 'scores' (got {y.max()})")
-    return as_names(names, "label_names", y, at_least=classes)
+    for argument, values in labels.items():
+        if values.max() >= classes:
+            raise DataError(f"'{argument}' must be below {classes}, the number of classes (got {values.max()})")
+    return names or [str(c) for c in range(classes)]
 
 
-def classes_of(num_classes: int) -> list[int]:
-    """Return the classes that are taken against the rest: of a binary problem only the positive one."""
-    return [1] if num_classes == 2 else list(range(num_classes))
+def _predict(scores: Floats, threshold: float) -> Integers:
+    if not np.isfinite(threshold):
+        raise DataError(f"'threshold' must be finite (got {threshold})")
+    # A Python float adapts to the dtype of the scores, as in torch: both must decide ties in the same way.
+    return (scores > float(threshold) if scores.ndim == 1 else scores.argmax(axis=1)).astype(np.int64)
 
 
-def missing_labels(y: Integers, names: tuple[str, ...]) -> list[str]:
-    """Say which classes no node has."""
-    present = np.bincount(y, minlength=len(names)) > 0
-    return [f"no node has label '{name}'" for name, there in zip(names, present, strict=True) if not there]
-
-
-def is_defined(metric: str, reasons: Sequence[str], undefined: Undefined) -> bool:
-    """Return whether nothing speaks against a metric; if something does, raise or warn by the policy."""
-    if undefined not in {"error", "nan"}:
+def report_undefined(
+    what: str, reasons: Sequence[str], undefined: Undefined | None = None, stacklevel: int = 3
+) -> None:
+    """Raise, or warn if the user chose "nan", if there are reasons why something is undefined."""
+    if undefined not in {None, "error", "nan"}:
         raise DataError(f"'undefined' must be 'error' or 'nan' (got {undefined!r})")
     if not reasons:
-        return True
-    message = f"{metric} is undefined: {'; '.join(reasons)}"
-    if undefined == "error":
-        raise DataError(f"{message} (undefined='nan' goes on without it)")
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=3)
-    return False
+        return
+    message = f"{what} is undefined: {'; '.join(dict.fromkeys(reasons))}"
+    if undefined != "nan":
+        raise DataError(f"{message} (pass undefined='nan' to go on without it)" if undefined else message)
+    from sklearn.exceptions import UndefinedMetricWarning  # the class users filter; here, as the import is slow
+
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel)

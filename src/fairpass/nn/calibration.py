@@ -18,13 +18,8 @@ KNOTS = 64
 def calibrate(logits: Tensor, y: Tensor, sens: Tensor, num_groups: int) -> Tensor:
     """Return the tables of each group and label, `(..., G, Y, 2, KNOTS)`: scores, and the probabilities there.
 
+    The logits `(..., n, c)` are those of labelled nodes; each group must have one, and negative groups are left out.
     For two labels there is one table, that of the second; for more, one for each against the rest.
-
-    Args:
-        logits: of labelled nodes, `(..., n, c)`.
-        y: their labels, `(n,)`.
-        sens: their groups, `(n,)`; negative ones are left out.
-        num_groups: `G`; each must have a labelled node.
     """
     scores = _scores(logits).double()
     columns = scores.shape[-1]
@@ -39,13 +34,7 @@ def calibrate(logits: Tensor, y: Tensor, sens: Tensor, num_groups: int) -> Tenso
 
 
 def calibrated(logits: Tensor, sens: Tensor, tables: Tensor) -> Tensor:
-    """Return the calibrated probabilities of each label, `(..., N, c)`; an unknown group gets the mean over the groups.
-
-    Args:
-        logits: `(..., N, c)`.
-        sens: group of each node, `(N,)`.
-        tables: what `calibrate` returned.
-    """
+    """Return the calibrated probability of each label, `(..., N, c)`; for an unknown group, the mean over groups."""
     scores = _scores(logits).mT.contiguous()  # (..., Y, N)
     out = torch.zeros_like(scores)
     for a in range(tables.shape[-4]):

@@ -68,20 +68,38 @@ class Attention(nn.Module):
 class GCNConvolution(nn.Module):
     r""":math:`\tilde A X W + b`, as `torch_geometric.nn.GCNConv`."""
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
+    def __init__(self, in_channels: int, out_channels: int, attention: Attention | None = None) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels))
+        self.attention = attention
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new parameters."""
-        _glorot(self.weight)
+        bound = sqrt(6 / sum(self.weight.shape))
+        nn.init.uniform_(self.weight, -bound, bound)
         nn.init.zeros_(self.bias)
+        if self.attention is not None:
+            self.attention.reset_parameters()
 
     def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
         """Return the convolved features, `(..., N, out_channels)`."""
         return _multiply(operator, x, self.weight) + self.bias.unsqueeze(-2)
+
+
+class GATConvolution(GCNConvolution):
+    r""":math:`A^{att}(XW)\, XW + b`, as `torch_geometric.nn.GATConv` with one head."""
+
+    attention: Attention
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels, Attention(out_channels))
+
+    def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
+        """Return the convolved features, `(N, out_channels)`."""
+        out: Tensor = self.attention(x @ self.weight, operator) + self.bias
+        return out
 
 
 class GINConvolution(nn.Module):
@@ -103,28 +121,6 @@ class GINConvolution(nn.Module):
     def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
         """Return the convolved features, `(..., N, out_channels)`."""
         out: Tensor = self.second(self.norm(self.first(operator @ x)).relu())
-        return out
-
-
-class GATConvolution(nn.Module):
-    r""":math:`A^{att}(XW)\, XW + b`, as `torch_geometric.nn.GATConv` with one head."""
-
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
-        self.bias = nn.Parameter(torch.empty(out_channels))
-        self.attention = Attention(out_channels)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        _glorot(self.weight)
-        nn.init.zeros_(self.bias)
-        self.attention.reset_parameters()
-
-    def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
-        """Return the convolved features, `(N, out_channels)`."""
-        out: Tensor = self.attention(x @ self.weight, operator) + self.bias
         return out
 
 
@@ -152,7 +148,7 @@ class SAGEConvolution(nn.Module):
         return out
 
 
-_CONVOLUTIONS: dict[str, type[GCNConvolution | GINConvolution | GATConvolution | SAGEConvolution]] = {
+_CONVOLUTIONS: dict[Backbone, type[GCNConvolution | GINConvolution | SAGEConvolution]] = {
     "gcn": GCNConvolution,
     "gin": GINConvolution,
     "gat": GATConvolution,
@@ -171,8 +167,3 @@ def _multiply(operator: SparseOperator, x: Tensor, weight: Tensor) -> Tensor:
     if weight.shape[-2] <= weight.shape[-1]:
         return (operator @ x) @ weight
     return operator @ (x @ weight)
-
-
-def _glorot(weight: Tensor) -> None:
-    bound = sqrt(6 / (weight.shape[-2] + weight.shape[-1]))
-    nn.init.uniform_(weight, -bound, bound)

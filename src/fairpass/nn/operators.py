@@ -22,10 +22,7 @@ _CHUNK = 1 << 22
 
 
 class SparseOperator:
-    r"""A sparse `N x N` matrix that multiplies node features.
-
-    `operator @ x` multiplies with the operator's own entries, :meth:`weighted_product` with learnt entries in the same
-    places.
+    """A sparse `N x N` matrix: `operator @ x` uses its entries, `weighted_product` learnt ones in the same places.
 
     Args:
         matrix: sparse CSR tensor.
@@ -39,6 +36,7 @@ class SparseOperator:
                 f"'matrix' must be a square sparse CSR tensor (got {matrix.layout}, shape {tuple(matrix.shape)})"
             )
         self.matrix, self.transpose, self.kind = matrix, transpose, kind
+        self.num_nodes, self.is_symmetric = len(matrix), matrix is transpose
 
     @classmethod
     def from_edge_index(
@@ -51,37 +49,24 @@ class SparseOperator:
         epsilon: float = 0.0,
         dtype: torch.dtype = torch.float32,
     ) -> "SparseOperator":
-        r"""Return the operator of a graph.
+        r"""Return the operator of a graph whose `edge_index` `(2, E)` goes from sources to targets.
 
         Args:
-            edge_index: `(2, E)`, from source (row 0) to target (row 1).
-            num_nodes: `N`.
             kind: `"gcn"` is :math:`\hat D^{-1/2}(A + I)\hat D^{-1/2}`; `"gin"` is :math:`A + (1+\epsilon)I`, and
                 `"gin_mean"` divides each of its rows by the row's sum; `"sage"` is the mean over the neighbours,
                 :math:`D^{-1}A`; `"gat"` has an entry 1 for each neighbour and for the node itself, the places of
                 attention weights.
             edge_weight: `(E,)`, all ones by default.
             epsilon: GIN's weight of a node itself.
-            dtype: type of the entries.
         """
         check_edge_index(edge_index, num_nodes)
         check_choice("kind", kind, OperatorKind)
         assembled = _assemble(edge_index, num_nodes, kind, edge_weight, epsilon, dtype)
-        if kind != "gin" and kind != "gat":  # noqa: PLR1714 # narrows the type
+        if kind not in ("gin", "gat"):
             _normalise(assembled, symmetrically=kind == "gcn")
         transposed = _transpose(assembled)
         matrix = _to_tensor(assembled, edge_index.device)
         return cls(matrix, matrix if transposed is assembled else _to_tensor(transposed, edge_index.device), kind)
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Return whether the operator is its own transpose."""
-        return self.matrix is self.transpose
-
-    @property
-    def num_nodes(self) -> int:
-        """Return `N`."""
-        return int(self.matrix.shape[0])
 
     def to(self, device: torch.device | str) -> "SparseOperator":
         """Return the operator on another device."""
@@ -120,12 +105,12 @@ class SparseOperator:
 
     def with_values(self, values: Tensor) -> Tensor:
         """Return the CSR matrix with other entries in the same places."""
-        return _csr_tensor(self.matrix.crow_indices(), self.matrix.col_indices(), values, self.num_nodes)
+        return _csr_tensor(self.matrix.crow_indices(), self.matrix.col_indices(), values)
 
     def transposed_with_values(self, values: Tensor) -> Tensor:
         """Return the transpose of `with_values(values)`."""
-        places = self.transpose.crow_indices(), self.transpose.col_indices()
-        return _csr_tensor(*places, values.index_select(0, self.order), self.num_nodes)
+        reordered = values.index_select(0, self.order)
+        return _csr_tensor(self.transpose.crow_indices(), self.transpose.col_indices(), reordered)
 
     def weighted_product(self, values: Tensor, x: Tensor) -> Tensor:
         """Return `with_values(values) @ x` for `x` `(N, c)`, differentiable in both."""
@@ -224,15 +209,14 @@ def _transpose(matrix: csr_array) -> csr_array:
 
 
 def _to_tensor(matrix: csr_array, device: torch.device) -> Tensor:
-    pointers, columns, values = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
-    return _csr_tensor(pointers, columns, values, matrix.shape[0]).to(device)
+    return _csr_tensor(*map(torch.from_numpy, (matrix.indptr, matrix.indices, matrix.data))).to(device)
 
 
-def _csr_tensor(pointers: Tensor, columns: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+def _csr_tensor(pointers: Tensor, columns: Tensor, values: Tensor) -> Tensor:
     with warnings.catch_warnings():
         # PyTorch warns once per process that CSR is in beta; what we use of it is tested here.
         warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-        return torch.sparse_csr_tensor(pointers, columns, values, (num_nodes, num_nodes))
+        return torch.sparse_csr_tensor(pointers, columns, values, (len(pointers) - 1,) * 2)
 
 
 def _product(x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:

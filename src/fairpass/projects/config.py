@@ -37,7 +37,7 @@ class ConfigError(FairpassError, ValueError):
 class Settings(BaseModel):
     """Base of all sections: immutable, without unknown keys, without conversions between types."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 def _known_method(name: str, field: ValidationInfo) -> str:
@@ -47,6 +47,13 @@ def _known_method(name: str, field: ValidationInfo) -> str:
     if name not in known:
         raise ValueError(f"'{field.field_name}' must be among {', '.join(known)} (got {name!r})")
     return name
+
+
+def _valid_budget(budget: str | int) -> str | int:
+    from fairpass.tuning.budget import Budget
+
+    Budget.of(budget)
+    return budget
 
 
 MethodName = Annotated[str, AfterValidator(_known_method)]
@@ -61,19 +68,14 @@ def _has_criterion(method: str) -> bool:
 class Choice(Settings):
     """Which of the tuned configurations to use: by `fairness`, by limits, or by neither."""
 
-    fairness: float | None = Field(
-        None,
-        description="Trade-off between accuracy and fairness: 0 is the most accurate, 1 the fairest configuration on "
-        "the validation nodes. Also: fairpass run --fairness 0.8",
-    )
-    max_dp: float | None = Field(
-        None,
-        description="Or, instead of fairness: the most accurate configuration with at most this difference in "
-        "demographic parity (the fraction of positive predictions).",
-    )
-    max_eo: float | None = Field(
-        None, description="The same for equal opportunity (the fraction of positive nodes that are predicted positive)."
-    )
+    fairness: float | None = None
+    """Trade-off between accuracy and fairness: 0 is the most accurate, 1 the fairest configuration on the validation
+    nodes."""
+    max_dp: float | None = None
+    """Or, instead of fairness: the most accurate configuration with at most this difference in demographic parity (the
+    fraction of positive predictions)."""
+    max_eo: float | None = None
+    """The same for equal opportunity (the fraction of positive nodes that are predicted positive)."""
 
     @model_validator(mode="after")
     def _no_contradiction(self) -> Self:
@@ -86,39 +88,27 @@ class Choice(Settings):
 class Tuning(Settings):
     """What to search, and for how long."""
 
-    methods: list[MethodName] = Field(
-        ["gmmd"], min_length=1, description="Methods that share the budget; `fairpass methods` lists them."
-    )
-    budget: str | int = Field(
-        "5m",
-        description='Time to search ("90s", "5m", "1h"), or number of configurations to try. With a larger budget, the '
-        "next run continues the search.",
-    )
-    epochs: int = Field(100, ge=1, description="Number of epochs of every training.")
-    seeds: int = Field(1, ge=1, description="Number of seeds per configuration; more are slower and less noisy.")
-    criterion: Criterion = Field(
-        "dp",
-        description='What gmmd equalizes between groups: the predictions for all nodes ("dp"), for nodes with the '
-        'positive label ("eo"), or for the nodes of each label ("odds"). Also: fairpass run --criterion eo',
-    )
-
-    @field_validator("budget")
-    @classmethod
-    def _valid_budget(cls, budget: str | int) -> str | int:
-        from fairpass.tuning.budget import Budget
-
-        Budget.of(budget)
-        return budget
+    methods: list[MethodName] = Field(default=["gmmd"], min_length=1)
+    """Methods that share the budget; `fairpass methods` lists them."""
+    budget: Annotated[str | int, AfterValidator(_valid_budget)] = "5m"
+    """Time to search ("90s", "5m", "1h"), or number of configurations to try. With a larger budget, the next run
+    continues the search."""
+    epochs: int = Field(default=100, ge=1)
+    """Number of epochs of every training."""
+    seeds: int = Field(default=1, ge=1)
+    """Number of seeds per configuration; more are slower and less noisy."""
+    criterion: Criterion = "dp"
+    """What gmmd equalizes between groups: the predictions for all nodes ("dp"), for nodes with the positive label
+    ("eo"), or for the nodes of each label ("odds")."""
 
     @model_validator(mode="after")
     def _criterion_has_effect(self) -> Self:
         from fairpass.methods import names
 
         if self.criterion != "dp" and not any(map(_has_criterion, self.methods)):
-            able = ", ".join(filter(_has_criterion, names()))
+            able, tuned = ", ".join(filter(_has_criterion, names())), ", ".join(self.methods)
             raise ValueError(
-                f"'criterion' must be 'dp' unless one of {able} is tuned "
-                f"(got {self.criterion!r} for {', '.join(self.methods)})"
+                f"'criterion' must be 'dp' unless one of {able} is tuned (got {self.criterion!r} for {tuned})"
             )
         return self
 
@@ -130,18 +120,17 @@ class Tuning(Settings):
 class TrainingSection(Settings):
     """What to train in the end."""
 
-    seeds: int = Field(
-        3, ge=1, description="Number of seeds of the chosen configuration and of the models it is compared with."
-    )
-    reference: MethodName = Field(
-        "gcn", description="Method without fairness to compare with, in addition to logistic regression."
-    )
+    seeds: int = Field(default=3, ge=1)
+    """Number of seeds of the chosen configuration and of the models it is compared with."""
+    reference: MethodName = "gcn"
+    """Method without fairness to compare with, in addition to logistic regression."""
 
 
 class Predictions(Settings):
     """How predictions are written."""
 
-    format: Literal["csv", "parquet"] = Field("csv", description="File format of the predictions.")
+    format: Literal["csv", "parquet"] = "csv"
+    """File format of the predictions."""
 
 
 SECTIONS: Mapping[str, type[Settings]] = {
@@ -175,8 +164,10 @@ class Config(Settings):
     name: str
     directory: str | None = None
     question: str = ""
-    nodes: str = Field(description="Table of nodes, one row per node: .csv, .tsv or .parquet.")
-    edges: str | None = Field(None, description="Table of edges, one row per edge: .csv, .tsv or .parquet.")
+    nodes: str
+    """Table of nodes, one row per node: .csv, .tsv or .parquet."""
+    edges: str | None = None
+    """Table of edges, one row per edge: .csv, .tsv or .parquet."""
     tables: TableOptions
     choice: Choice
     tuning: Tuning
@@ -249,7 +240,7 @@ def _table_options(sections: Mapping[str, Mapping[str, Any]], path: Path) -> dic
             if known.get(key, key) in options:
                 raise ConfigError(f"{path}: [{section}] '{key}' is given twice, under two names")
             options[known.get(key, key)] = value
-    files = {name: options.pop(name) for name in ("nodes", "edges") if name in options}
+    files: dict[str, Any] = {name: options.pop(name) for name in ("nodes", "edges") if name in options}
     tables = _read(TableOptions, {**TABLE_DEFAULTS, **options}, f"{path}: ")
     return {**files, "tables": tables}
 

@@ -6,13 +6,13 @@ import textwrap
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from fairpass.datasets.inspection import MAX_LEVELS, Inspection
 from fairpass.datasets.options import TableOptions
+from fairpass.datasets.table_inspection import MAX_LEVELS, Inspection
 from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config
 
 _HEAD = """\
 # Settings of `fairpass run {file}`, written by `fairpass init`. Change what is not right; guesses have a reason.
-# A key behind a # is not set. Paths are relative to this file.
+# A key behind a # is not set. Paths are relative to this file. Options such as --fairness 0.8 have precedence.
 
 # Name of the project: all results go to runs/{name}.
 name = {name_text}

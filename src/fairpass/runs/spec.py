@@ -8,12 +8,9 @@ from functools import cached_property
 from typing import Any, Self
 
 from fairpass.methods import NodeClassifier, method
-from fairpass.methods.parameters import stored_parameters
+from fairpass.methods.model_file import stored_parameters
+from fairpass.training import Training
 from fairpass.training.tensors import to_json
-
-# Training settings added since version 0.1, with the value that means "as before" (a method's own are in its `before`).
-# A setting with this value is left out of a run's identity, so that records made before it existed are still found.
-ADDED_SINCE_0_1: Mapping[str, Any] = {"postprocess": "none", "constraint": "demographic_parity", "window": 1}
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,11 @@ class Configuration:
         parameters = stored_parameters(self.parameters)
         return _plain({"method": self.method, "parameters": parameters, "training": self.training})
 
+    def settings(self) -> dict[str, Any]:
+        """Return the method and all settings by name, as plain JSON values."""
+        values = self.to_dict()
+        return {"method": self.method, **values["parameters"], **values["training"]}
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -103,7 +105,7 @@ class RunSpec:
             "scale": self.configuration.scale,
             "method": self.configuration.method,
             "parameters": _without(classifier.before, stored_parameters(classifier.hyperparameters)),
-            "training": _without(ADDED_SINCE_0_1, classifier.training.to_dict()),
+            "training": _without(Training.before, classifier.training.to_dict()),
             "measures": list(self.measures),
         }
         if self.split is not None:

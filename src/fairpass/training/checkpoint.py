@@ -14,7 +14,6 @@ from torch.optim import Optimizer
 from fairpass.errors import ModelFileError
 from fairpass.training.history import History
 from fairpass.training.program import Program
-from fairpass.training.settings import Training
 from fairpass.training.tensors import read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -30,10 +29,8 @@ class Checkpoint:
     epoch, when parameters are half updated, still leaves a whole number of epochs behind.
 
     Args:
-        path: where it is written.
         identity: of the fit (method, parameters, settings, data); a checkpoint of another fit is an error.
-        every: write it after this many epochs,
-        seconds: or when it was last written this long ago.
+        every: write it after this many epochs, or when it was last written `seconds` ago.
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: str, every: int = 25, seconds: float = 60.0) -> None:
@@ -62,7 +59,7 @@ class Checkpoint:
         write_tensors(self.path, _KIND, {"fit": content}, header)
         self._written = time.monotonic()
 
-    def restore(self, program: Program, state: "FitState", training: Training) -> bool:
+    def restore(self, program: Program, state: "FitState") -> bool:
         """Put a stored fit back in place; return whether there was one."""
         if not self.path.exists():
             return False
@@ -74,7 +71,7 @@ class Checkpoint:
             )
         stored = torch.load(io.BytesIO(tensors["fit"].numpy().tobytes()), map_location="cpu", weights_only=True)
         program.load_state_dict(stored["program"])
-        program.configure(training)
+        program.configure(state.training)
         for name, optimizer in program.optimizers.items():
             optimizer.load_state_dict(stored["optimizers"][name])
         torch.set_rng_state(stored["random"])

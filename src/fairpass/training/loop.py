@@ -29,16 +29,9 @@ class DivergedError(FairpassError, ArithmeticError):
 
 @dataclass
 class FitState:
-    """What must survive an interruption of a fit, apart from program, optimizers and random state.
+    """The epochs so far, and the one that validation prefers (-1: none yet) with the program's state after it."""
 
-    Attributes:
-        window: epochs over which the validation criterion is averaged.
-        history: the epochs so far.
-        best_epoch: the one that validation prefers; -1 as long as there is none.
-        best_state: the program's state after that epoch.
-    """
-
-    window: int = 1
+    training: Training
     history: History = field(default_factory=History)
     best_epoch: int = -1
     best_state: dict[str, Tensor] = field(default_factory=dict)
@@ -56,7 +49,7 @@ class FitState:
     def add(self, record: EpochRecord) -> bool:
         """Append an epoch; return whether validation prefers it to all before."""
         self.history.append(record)
-        if isnan(self.history.smoothed(record.epoch, self.window)):
+        if isnan(self.history.smoothed(record.epoch, self.training.window)):
             return False
         if self.best_epoch >= 0 and self._rank(record.epoch) <= self._rank(self.best_epoch):
             return False
@@ -65,22 +58,25 @@ class FitState:
 
     def _rank(self, epoch: int) -> tuple[bool, float]:
         # A mean over fewer epochs than the window has may be a momentary peak.
-        return epoch + 1 >= self.window, self.history.smoothed(epoch, self.window)
+        return epoch + 1 >= self.training.window, self.history.smoothed(epoch, self.training.window)
 
-    def is_over(self, training: Training) -> bool:
+    @property
+    def is_over(self) -> bool:
         """Return whether training ends here: all epochs done, patience exhausted, or outputs not finite."""
-        waited = self.next_epoch - 1 - self.best_epoch
-        out_of_patience = training.patience is not None and bool(self.history) and waited >= training.patience
-        return self.next_epoch >= training.epochs or out_of_patience or self.has_diverged
+        patience, waited = self.training.patience, self.next_epoch - 1 - self.best_epoch
+        out_of_patience = patience is not None and bool(self.history) and waited >= patience
+        return self.next_epoch >= self.training.epochs or out_of_patience or self.has_diverged
 
-    def selected(self, training: Training) -> EpochRecord:
+    @property
+    def selected(self) -> EpochRecord:
         """Return the record of the epoch whose state the fit keeps."""
-        if self.best_epoch < 0 or (training.select == "last" and self.has_diverged):
+        select_last = self.training.select == "last"
+        if self.best_epoch < 0 or (select_last and self.has_diverged):
             raise DivergedError(
                 f"training must give finite outputs (got nan at epoch {self.next_epoch - 1}; "
                 "a smaller 'learning_rate' may help)"
             )
-        return self.history[-1 if training.select == "last" else self.best_epoch]
+        return self.history[-1 if select_last else self.best_epoch]
 
 
 @contextmanager
@@ -116,8 +112,8 @@ def train(
     on Ctrl-C the epochs so far are kept there. Training ends early once outputs are not finite; a finite
     epoch before can still be selected, and if there is none, `DivergedError` is raised.
     """
-    monitor, state = EpochMonitor(task, training), FitState(training.window)
-    if checkpoint is not None and checkpoint.restore(program, state, training):
+    monitor, state = EpochMonitor(task, training), FitState(training)
+    if checkpoint is not None and checkpoint.restore(program, state):
         program.to(task.device)
     else:
         program.prepare(task, training)
@@ -125,7 +121,7 @@ def train(
         if checkpoint is not None:
             checkpoint.keep(program, state)
     try:
-        while not state.is_over(training):
+        while not state.is_over:
             program.train()
             losses = {name: float(value) for name, value in program.epoch(task).items()}
             (measured,) = monitor(program.evaluate(task)[None])
@@ -141,7 +137,7 @@ def train(
         raise
     if checkpoint is not None:
         checkpoint.remove()
-    if state.selected(training).epoch < state.next_epoch - 1:
+    if state.selected.epoch < state.next_epoch - 1:
         program.load_state_dict(state.best_state)
     program.evaluated = None
     program.eval()

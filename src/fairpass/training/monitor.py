@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairpass.metrics.quick import NAMES, Quick, selection
+from fairpass.metrics.split_metrics import SplitMetrics, selection
 from fairpass.metrics.threshold import ThresholdSearch
+from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
 from fairpass.training.program import scores
 from fairpass.training.settings import Training
@@ -18,12 +19,7 @@ _LARGEST = 1e12
 
 
 class EpochMonitor:
-    """Measures the logits of an epoch, of many models at once.
-
-    Args:
-        task: the graph; every label and group must occur among its training and its validation nodes.
-        training: whose `threshold` and `track_discrepancy` apply to all models.
-    """
+    """Measures the logits of an epoch, of many models at once, with one `threshold` and `track_discrepancy`."""
 
     def __init__(self, task: Task, training: Training) -> None:
         task.check_split("train")
@@ -31,7 +27,7 @@ class EpochMonitor:
         self.task, self.training = task, training
         self.nodes = task.nodes("val")
         y, sens = task.y[self.nodes], task.sens[self.nodes]
-        self.quick = Quick(y, sens, num_classes=task.num_classes)
+        self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
             self.search = ThresholdSearch(y, sens, training.threshold)
@@ -48,16 +44,14 @@ class EpochMonitor:
             on_validation[broken] = nan
         thresholds = self._thresholds(on_validation, broken)
         if thresholds is not None:
-            self.quick.threshold = thresholds[:, None]
-        numbers = self.quick(on_validation)
+            self.metrics.threshold = thresholds[:, None]
+        numbers = self.metrics(on_validation)
         found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
-        columns = {
-            "metrics": [dict(zip(NAMES, row, strict=True)) for row in numbers.tolist()],
+        columns: dict[str, list[Any]] = {
+            "metrics": [dict(zip(SplitMetrics.names, row, strict=True)) for row in numbers.tolist()],
             "selection": selection(numbers).tolist(),
             "threshold": [None] * len(logits) if thresholds is None else thresholds.tolist(),
-            "discrepancy": self._discrepancy(logits, broken)
-            if self.training.track_discrepancy
-            else [{} for _ in logits],
+            "discrepancy": found,
         }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -81,8 +75,7 @@ class EpochMonitor:
         if logits.shape[-1] == 2 and not bool(logits.sum(-1).any()):
             # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at less cost.
             logits = sqrt(2) * logits[..., 1:]
-        spread = 2 * (logits - logits.mean(1, keepdim=True)).square().sum(-1).mean(-1)
-        similar = self.task.groups.similarities(logits, 1 / spread.clamp(min=1e-12))
+        similar = self.task.groups.similarities(logits, 1 / spread(logits).clamp(min=1e-12))
         count, within, everywhere = similar.shape[-1], similar.diagonal(0, -2, -1).sum(-1), similar.sum((-2, -1))
         similarity = ((everywhere - within) / (count * (count - 1))).masked_fill(broken, nan)
         columns = {"mmd2": (count * within - everywhere).masked_fill(broken, nan), "similarity": similarity}

@@ -1,8 +1,7 @@
 """Many programs of one shape trained as one: a leading axis of members through every operation.
 
-A member's epochs are those it would have had alone, up to the order in which numbers are added: it starts from its own
-parameters, draws from its own generator, has its own learning rate and weight decay, and stops when it would have
-stopped. Only the cost is shared.
+A member's epochs are those it would have had alone, up to the order in which numbers are added: it has its own
+parameters, generator, learning rate and weight decay, and stops when it would have stopped. Only the cost is shared.
 """
 
 import copy
@@ -33,14 +32,7 @@ _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 
 @dataclass
 class Member:
-    """One program of a population.
-
-    Attributes:
-        program: as it was built; at the end it has the parameters of the selected epoch.
-        training: its settings.
-        generator: of its random numbers.
-        state: its epochs so far; `best_state` stays empty.
-    """
+    """One program of a population, its settings, and the generator of its random numbers."""
 
     program: Program
     training: Training
@@ -48,21 +40,14 @@ class Member:
     state: FitState = field(init=False)
 
     def __post_init__(self) -> None:
-        self.state = FitState(self.training.window)
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether its training has ended."""
-        return self.state.is_over(self.training)
+        self.state = FitState(self.training)
 
 
 def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEpoch | None = None) -> None:
     """Train all members in place, and leave in each the parameters of its selected epoch.
 
-    Args:
-        population: whose programs have one shape, and whose settings agree in `COMMON_SETTINGS`.
-        task: the graph.
-        on_epoch: called with a member's index and the record of each of its epochs.
+    Their programs must have one shape, and their settings agree in `COMMON_SETTINGS`. `on_epoch` is called with a
+    member's index and the record of each of its epochs.
     """
     monitor = EpochMonitor(task, population[0].training)
     for member in population:
@@ -88,7 +73,7 @@ def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEp
             places = [active[row] for row in improved]
             for name, value in together.named_parameters():
                 best[name][places] = value.detach()[improved]
-        going_on = [row for row, i in enumerate(active) if not population[i].is_over]
+        going_on = [row for row, i in enumerate(active) if not population[i].state.is_over]
         if len(going_on) < len(active):
             _finish(together, best, population, active, task)
             rows = torch.tensor(going_on, dtype=torch.long, device=task.device)
@@ -135,7 +120,7 @@ def _finish(
     last = dict(together.named_parameters())
     for row, i in enumerate(active):
         member = population[i]
-        if member.is_over:
+        if member.state.is_over:
             has_finite = member.state.best_epoch >= 0
             use_last = member.training.select == "last" or not has_finite
             chosen = {name: (last[name][row] if use_last else best[name][i]).detach().clone() for name in last}
@@ -146,12 +131,7 @@ def _finish(
 
 
 class MemberAdam:
-    """PyTorch's Adam, with a learning rate and a weight decay for each row of the parameters.
-
-    Args:
-        module: its parameters have a leading axis of members.
-        trainings: the members' settings.
-    """
+    """PyTorch's Adam for parameters with a leading axis of members, each with its own rate and weight decay."""
 
     def __init__(self, module: nn.Module, trainings: Sequence[Training]) -> None:
         self.parameters = list(module.parameters())

@@ -100,16 +100,14 @@ class Program(nn.Module, ABC):
     @property
     def keeps_reference(self) -> bool:
         """Return whether everything is kept that a node's score needs in addition to the node and its neighbours."""
-        return all(norm.is_fitted for norm in node_norms(self))
+        return not any(norm.is_empty for norm in node_norms(self))
 
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
         """Return the logits of nodes to be scored after training, `(N, C)`.
 
-        Args:
-            task: the graph.
-            reference: `"fitted"` takes what depends on many nodes at once from the fitted graph, so that a node's score
-                depends on the node and its neighbours alone; `"batch"` takes it from the nodes of this graph.
-            unknown_group: for methods that need the groups at prediction; see `group_shares`.
+        With the reference `"fitted"`, what depends on many nodes at once is taken from the fitted graph, so that a
+        node's score depends on the node and its neighbours alone; with `"batch"`, from the nodes of this graph.
+        `unknown_group` is for methods that need the groups at prediction; see `group_shares`.
         """
         with norm_statistics(self, reference):
             logits: Tensor = self(task)

@@ -12,7 +12,7 @@ The library of a tracker is an extra of fairpass and is imported when the tracke
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -168,7 +168,7 @@ class WeightsAndBiases(Tracker):
             self._run.finish(exit_code=int(failed))
 
 
-_TRACKERS: dict[str, type[TensorBoard] | type[MLflow] | type[WeightsAndBiases]] = {
+_TRACKERS: dict[str, Callable[[str], Tracker]] = {
     "tensorboard": TensorBoard,
     "mlflow": MLflow,
     "wandb": WeightsAndBiases,

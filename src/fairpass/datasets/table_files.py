@@ -1,0 +1,190 @@
+"""A table from a file or a DataFrame, with clear messages about what is wrong with a file."""
+
+import codecs
+import csv
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairpass.errors import DataError, did_you_mean
+from fairpass.files import sha256
+
+TableSource = str | os.PathLike[str] | pd.DataFrame
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+
+# The first bytes of files that are sometimes given a table's name.
+_PARQUET_MAGIC = b"PAR1"
+_NOT_TEXT = {
+    _PARQUET_MAGIC: "a Parquet file",
+    b"PK\x03\x04": "a zip archive or spreadsheet",
+    b"\x1f\x8b": "a gzip archive",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and where they come from.
+
+    Attributes:
+        name: What error messages call it.
+        frame: Its columns have distinct names, all text; its rows are numbered from 0.
+        origin: The path ("DataFrame" if there is no file) and the SHA-256 of the file.
+        typed: Whether the values have types of their own, which a CSV file does not have.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    origin: dict[str, str | None]
+    typed: bool
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [str(column) for column in self.frame.columns]
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.frame.columns
+
+    def __getitem__(self, column: str) -> "pd.Series[Any]":
+        """Return a column, which must exist."""
+        if column not in self:
+            raise DataError(f"'{self.name}' has no column {column!r}: {did_you_mean(column, self.columns)}")
+        return self.frame[column]
+
+
+def read_table(
+    source: TableSource,
+    name: str,
+    *,
+    text_encoding: str = "utf-8",
+    text_columns: Mapping[str, type[str]] | type[str] | None = None,
+) -> Table:
+    """Read a table from a file (.csv, .tsv, .parquet, .pq), or take a DataFrame, which is not changed.
+
+    Args:
+        source: A path or a DataFrame, whose index is ignored.
+        name: What error messages call the table.
+        text_encoding: The encoding of a CSV or TSV file.
+        text_columns: The columns of a CSV or TSV file, or all, in which "007" must not become 7 (pandas' `dtype`).
+    """
+    if isinstance(source, pd.DataFrame):
+        frame = _with_text_header(source.copy(deep=False), name, "the DataFrame")
+        return Table(name, frame, {"source": "DataFrame", "sha256": None}, typed=True)
+    if not isinstance(source, (str, os.PathLike)):
+        raise DataError(f"'{name}' must be a path or a pandas DataFrame (got {type(source).__name__})")
+    path = Path(source)
+    ending = path.suffix.lower()
+    if ending not in {*_SEPARATORS, *_PARQUET}:
+        known = ", ".join([*_SEPARATORS, *_PARQUET])
+        raise DataError(f"'{name}' must be a file that ends in one of {known} (got {str(path)!r})")
+    if not path.is_file():
+        raise DataError(f"'{name}': there is no file {str(path)!r}")
+    with path.open("rb") as file:
+        opening = file.read(4)
+    if ending in _PARQUET:
+        frame = _read_parquet(path, name, opening)
+    else:
+        with _explained(path, name, text_encoding):
+            frame = _read_csv(path, name, opening, text_encoding, text_columns)
+    return Table(name, frame, {"source": str(path), "sha256": sha256(path)}, typed=ending in _PARQUET)
+
+
+def _read_parquet(path: Path, name: str, opening: bytes) -> pd.DataFrame:
+    if opening != _PARQUET_MAGIC:
+        raise DataError(f"'{name}': {str(path)!r} is not a Parquet file, despite its ending")
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except ImportError as error:
+        raise DataError(f"reading {str(path)!r} needs pyarrow: pip install fairpass[parquet]") from error
+    except (ValueError, OSError) as error:
+        raise DataError(f"'{name}': {str(path)!r} is a damaged Parquet file ({error})") from error
+    return _with_text_header(frame, name, repr(str(path)))
+
+
+def _with_text_header(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
+    frame.columns = pd.Index([str(column) for column in frame.columns], dtype="str")
+    _check_header(list(frame.columns), name, where)
+    return frame.reset_index(drop=True)
+
+
+def _read_csv(path: Path, name: str, opening: bytes, encoding: str, dtype: Any) -> pd.DataFrame:
+    separator = _SEPARATORS[path.suffix.lower()]
+    for magic, what in _NOT_TEXT.items():
+        if opening.startswith(magic):
+            raise DataError(f"'{name}': {str(path)!r} is {what}, despite its ending")
+    # pandas renames a repeated column, and takes the first field for an index if the first row is too long.
+    head = [row for _, row in islice(_rows(path, separator, encoding), 2)]
+    if not head:
+        raise DataError(f"'{name}': {str(path)!r} is empty")
+    header = head[0]
+    _check_header(header, name, repr(str(path)))
+    others = [mark for mark in ",;\t|" if mark != separator and mark in header[0]]
+    if len(header) == 1 and others:
+        raise DataError(
+            f"'{name}': {str(path)!r} seems to be separated by {others[0]!r}, not by {separator!r}: "
+            f"read it with pandas and give the DataFrame"
+        )
+    if len(head[-1]) != len(header):
+        _check_lengths(path, name, separator, encoding)
+    try:
+        frame = pd.read_csv(path, sep=separator, encoding=encoding, dtype=dtype, low_memory=False)
+    except pd.errors.ParserError as error:
+        _check_lengths(path, name, separator, encoding)
+        raise DataError(f"'{name}': {str(path)!r} cannot be parsed ({error})") from error
+    # pandas fills up a row that is too short; such a row lacks at least the last column.
+    if frame.iloc[:, -1].isna().any():
+        _check_lengths(path, name, separator, encoding)
+    return frame
+
+
+def _check_header(columns: list[str], name: str, where: str) -> None:
+    repeated = sorted({column for column in columns if columns.count(column) > 1})
+    if repeated:
+        raise DataError(f"'{name}': {where} has more than one column called {repeated[0]!r}")
+    if any(not column.strip() for column in columns):
+        raise DataError(f"'{name}': a column of {where} has no name (was the table written with its row numbers?)")
+
+
+def _rows(path: Path, separator: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and fields of every row that is not blank, the header first."""
+    with_signature = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    with path.open(encoding=with_signature, newline="") as file:
+        reader = csv.reader(file, delimiter=separator)
+        for row in reader:
+            if row:
+                yield reader.line_num, row
+
+
+def _check_lengths(path: Path, name: str, separator: str, encoding: str) -> None:
+    """Refuse a row that is not as long as the header (slow: only for files that may have one)."""
+    rows = _rows(path, separator, encoding)
+    _, header = next(rows)
+    for line, row in rows:
+        if len(row) != len(header):
+            raise DataError(f"'{name}': line {line} of {str(path)!r} has {len(row)} fields, its header {len(header)}")
+
+
+@contextmanager
+def _explained(path: Path, name: str, encoding: str) -> Iterator[None]:
+    """Turn errors of codecs and of the csv module into ours."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        raise DataError(f"'text_encoding' must be an encoding that Python knows (got {encoding!r})") from error
+    try:
+        yield
+    except UnicodeError as error:
+        raise DataError(
+            f"'{name}': {str(path)!r} is not {encoding} text ({error}); "
+            f"give its encoding, for example text_encoding='latin-1'"
+        ) from error
+    except csv.Error as error:
+        raise DataError(f"'{name}': {str(path)!r} is not a table of text ({error})") from error

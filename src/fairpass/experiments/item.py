@@ -1,0 +1,162 @@
+"""An item (a table or figure of the paper, or of ours): what to run, and what to show of the results."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from matplotlib.figure import Figure
+
+from fairpass.experiments.cells import Cell, CellResult, Means, quick_cells
+from fairpass.experiments.figures import house_style
+from fairpass.experiments.settings import DATASETS
+from fairpass.experiments.tables import Table
+from fairpass.experiments.texts import TEXTS, TITLES
+from fairpass.runs import RunStore
+
+CLOSE = 1.0
+"""Averages that differ by at most this many percentage points are comparable."""
+
+
+class NotMeasured(LookupError):  # noqa: N818
+    """A claim cannot be checked here, because a result is missing."""
+
+
+class Rows(dict[Any, Means]):
+    """Metrics by label or position; asking for one that is missing raises `NotMeasured`."""
+
+    def __missing__(self, key: object) -> Means:
+        raise NotMeasured(key)
+
+
+class Check(NamedTuple):
+    """Whether a claim holds somewhere, and the numbers that show it."""
+
+    where: str
+    holds: bool
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, in our words, and where we checked it."""
+
+    text: str
+    checks: tuple[Check, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the claim is "seen", "partly seen", "not seen" or "not measured"."""
+        if not self.checks:
+            return "not measured"
+        held = [check.holds for check in self.checks]
+        return "seen" if all(held) else "partly seen" if any(held) else "not seen"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict and the numbers behind it."""
+        held, failed = (
+            [f"{c.where} ({c.numbers})" for c in self.checks if c.holds == holds] for holds in (True, False)
+        )
+        if held and failed:
+            count = f"in {len(held)} of {len(self.checks)}"
+            return f"Partly seen, {count}. Yes: {'; '.join(held)}. No: {'; '.join(failed)}."
+        return ": ".join(filter(None, (self.verdict.capitalize(), "; ".join(held or failed)))) + "."
+
+
+def claim(
+    key: str, subjects: Mapping[str, Any], check: Callable[..., tuple[bool, str]], *arguments: Any, **words: str
+) -> Claim:
+    """Check a claim for each of some subjects, without those whose results are missing.
+
+    Args:
+        key: of the claim in `texts.toml`.
+        subjects: by what readers call them.
+        check: says of a subject (and the other arguments) whether the claim holds, and the numbers that show it.
+        *arguments: for `check`.
+        **words: to fill into the claim.
+    """
+    checks = []
+    for where, subject in subjects.items():
+        with suppress(NotMeasured):
+            checks.append(Check(where, *check(subject, *arguments)))
+    return Claim(TEXTS["claims"][key].format(**words), tuple(checks))
+
+
+@dataclass(frozen=True)
+class Item:
+    """What to run, and the tables, claims and figures to make of it (called only if there are results)."""
+
+    name: str
+    all_cells: Callable[[], list[Cell]]
+    make_tables: "Callable[[ItemResults], list[Table]]"
+    make_claims: "Callable[[ItemResults], Iterable[Claim]]" = lambda _: ()
+    make_figures: "Callable[[ItemResults], dict[str, Figure]]" = lambda _: {}
+    figure_only: bool = False
+    """Whether the results page leaves out the tables, because the figure says it better."""
+    drawn_from: int = 1
+    """How many results a data set needs to be drawn; a single point is no curve."""
+
+    @property
+    def title(self) -> str:
+        """What readers see."""
+        return str(TEXTS["items"][self.name])
+
+    def cells(self, *, quick: bool = False) -> list[Cell]:
+        """Return the cells; `quick` with two seeds, few epochs, one candidate and at most three points per axis."""
+        return quick_cells(self.all_cells()) if quick else self.all_cells()
+
+
+class ItemResults:
+    """What the records say about the cells of an item: its tables, claims and figures."""
+
+    def __init__(self, item: Item, store: RunStore, *, quick: bool = False, datasets: Sequence[str] = DATASETS) -> None:
+        self.item, self._titles = item, {TITLES[dataset]: dataset for dataset in datasets}
+        self.cells = [cell for cell in item.cells(quick=quick) if cell.dataset in datasets]
+        self.results = [CellResult.of(cell, store) for cell in self.cells]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """All tables; none if nothing was run."""
+        return self.item.make_tables(self) if self.of() else []
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """The paper's claims."""
+        return list(self.item.make_claims(self))
+
+    @cached_property
+    def figures(self) -> dict[str, Figure]:
+        """All figures by name; none if too little was run."""
+        with house_style():
+            return self.item.make_figures(self) if self.datasets(self.item.drawn_from) else {}
+
+    def datasets(self, at_least: int = 1) -> dict[str, str]:
+        """Return the data sets with at least this many results, by their titles."""
+        return {title: d for title, d in self._titles.items() if len(self.of(d)) >= at_least}
+
+    def labels(self) -> list[str]:
+        """Return the labels of the cells, each once, whether or not they were run."""
+        return list(dict.fromkeys(cell.label for cell in self.cells))
+
+    def positions(self, axis: str) -> list[Any]:
+        """Return the positions of the cells along an axis, each once."""
+        return list(dict.fromkeys(cell.at[axis] for cell in self.cells))
+
+    def of(self, dataset: str | None = None, label: str | None = None, **at: Any) -> list[CellResult]:
+        """Return the results of the cells that match."""
+        return [
+            result
+            for cell, result in zip(self.cells, self.results, strict=True)
+            if result is not None
+            and dataset in (None, cell.dataset)
+            and label in (None, cell.label)
+            and at.items() <= cell.at.items()
+        ]
+
+    def rows(self, dataset: str, **at: Any) -> Rows:
+        """Return the mean metrics of a data set's cells by label, without those that have an undefined metric."""
+        results = self.of(dataset, **at)
+        return Rows({r.cell.label: r.means for r in results if not any(map(math.isnan, r.means.values()))})

@@ -1,0 +1,84 @@
+"""The results as files: the tables and figures of an item, and the page with all of them."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fairpass.experiments.figures import write_figure
+from fairpass.experiments.item import ItemResults
+from fairpass.experiments.items import ITEMS
+from fairpass.experiments.items.main import CONSTANT, count_met
+from fairpass.experiments.metric_tables import seeds_in_words
+from fairpass.experiments.texts import TEXTS, caption_of, listed, span
+from fairpass.files import write_text
+from fairpass.runs import RunStore
+
+FIGURES = "figures/results"
+"""Where the page's figures are, beside it."""
+
+
+def write_item(found: ItemResults, directory: str | os.PathLike[str]) -> list[Path]:
+    """Write the tables (.md, .tex, .csv) and figures (.png, .svg) of an item, and return their paths."""
+    target = Path(directory)
+    written = []
+    for table in found.tables:
+        for kind, text in (("md", table.to_markdown()), ("tex", table.to_latex()), ("csv", table.to_csv())):
+            written.append(write_text(target / f"{table.name}.{kind}", text))
+    return written + _write_figures(found, target, ("png", "svg"))
+
+
+def _write_figures(found: ItemResults, target: Path, kinds: Sequence[str]) -> list[Path]:
+    figures = found.figures.items()
+    return [write_figure(figure, target / f"{name}.{kind}") for name, figure in figures for kind in kinds]
+
+
+def write_results_page(store: RunStore, docs_dir: str | os.PathLike[str], *, quick: bool = False) -> Path:
+    """Write `results.md` with every table, figure and claim, and its figures beside it; return its path."""
+    docs = Path(docs_dir)
+    found = [ItemResults(item, store, quick=quick) for item in ITEMS.values()]
+    parts = [TEXTS["introduction"].strip(), _overview(store, found)]
+    for item in found:
+        parts += _section(item, _write_figures(item, docs / FIGURES, ("svg",)))
+    return write_text(docs / "results.md", "\n\n".join(parts) + "\n")
+
+
+def _overview(store: RunStore, found: Sequence[ItemResults]) -> str:
+    verdicts = [claim.verdict for item in found for claim in item.claims]
+    counts = [(name, verdicts.count(name)) for name in ("seen", "partly seen", "not seen", "not measured")]
+    words = listed([f"{count} {name}" for name, count in counts if count])
+    versions = {f"torch {r['environment']['torch']}, Python {r['environment']['python']}" for r in store}
+    return f"{len(store):,} runs ({' and '.join(sorted(versions))}). Of {len(verdicts)} claims: {words}."
+
+
+def _section(found: ItemResults, figures: Sequence[Path]) -> Iterator[str]:
+    item = found.item
+    yield f"## {item.title}"
+    yield f"```bash\nfairpass reproduce {item.name}\n```"
+    yield _extent(found)
+    if not item.figure_only:
+        yield from (table.folded().to_markdown().strip() for table in found.tables)
+    for path in figures:
+        caption = caption_of(path.stem)
+        yield f"![{caption}]({FIGURES}/{path.name})\n\n*{caption}*"
+    if item.name == "main" and found.tables:
+        yield (
+            "**Against the paper's numbers**: the better of our two methods is at least as good as the better of the "
+            f"paper's two in {count_met(found)} cells."
+        )
+    if found.claims:
+        yield "**What the paper claims, and whether we see it**"
+        yield "\n".join(f"- {claim.text} *{claim.sentence}*" for claim in found.claims)
+
+
+def _extent(found: ItemResults) -> str:
+    """Return how many seeds and epochs there are on each data set, and how many cells are missing."""
+    extents = []
+    for title, dataset in found.datasets().items():
+        if results := [result for result in found.of(dataset) if result.cell.label != CONSTANT]:
+            epochs = [r["epochs"] for result in results for r in result.records if r["method"] != "constant"]
+            training = f"{span(epochs)} epochs" if epochs else "no training"
+            extents.append(f"{title}: {seeds_in_words(results)}, {training}")
+    sentences = [f"{'; '.join(extents)}."] if extents else []
+    if missing := found.results.count(None):
+        sentences.append(f"{missing:,} of its cells were not run.")
+    return " ".join(sentences) or "No training."

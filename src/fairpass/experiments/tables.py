@@ -1,0 +1,170 @@
+"""A table as a value, and the three forms in which it is written."""
+
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pandas as pd
+
+from fairpass.experiments.texts import TEXTS, TITLES
+
+MISSING = "–"
+PAPER = ", paper"
+"""Ends the name of a column with the paper's values of the column before it."""
+
+_EMPHASIS: Mapping[float, Literal["best", "second"]] = {1.0: "best", 2.0: "second"}
+_EMPHASIS_MARKDOWN = {"": "{}", "best": "**{}**", "second": "*{}*"}
+_EMPHASIS_LATEX = {"": "{}", "best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"},
+        **{"<": r"$<$", ">": r"$>$", "|": r"$|$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "×": r"$\times$"},
+        **{"Δ": r"$\Delta$", "λ": r"$\lambda$", "α": r"$\alpha$", "↑": r"$\uparrow$", "↓": r"$\downarrow$"},
+        **{"†": r"$^\dagger$", "²": r"$^2$"},
+    }
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a table: what readers see, and for programs the number that it shows (None for words)."""
+
+    text: str
+    emphasis: Literal["", "best", "second"] = ""
+    value: float | None = None
+    std: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Entries in rows and columns, with notes below."""
+
+    name: str
+    """For files, such as "main-german"."""
+    title: str
+    frame: pd.DataFrame
+    """Of entries."""
+    notes: tuple[str, ...] = ()
+    words: int = 1
+    """How many of the first columns are words, aligned to the left."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(map(str, self.frame.columns))
+
+    @property
+    def rows(self) -> list[tuple[Entry, ...]]:
+        """The entries, row by row."""
+        return list(self.frame.itertuples(index=False, name=None))
+
+    def folded(self) -> "Table":
+        """Return a narrower table, where the paper's values are second lines of the entries before them."""
+        frame = self.frame.copy()
+        for before, name in zip(self.columns, self.columns[1:], strict=False):
+            if name == f"{before.split(' ')[0]}{PAPER}":
+                pairs = zip(frame[before], frame.pop(name), strict=True)
+                frame[before] = [replace(entry, text=f"{entry.text}\n{printed.text}") for entry, printed in pairs]
+        if frame.shape == self.frame.shape:
+            return self
+        return replace(self, frame=frame, notes=(*self.notes, "Second lines: the paper's values."))
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown."""
+        alignment = [":--"] * self.words + ["--:"] * (len(self.columns) - self.words)
+        rows = [map(_markdown, self.columns), alignment, *(map(_markdown_entry, row) for row in self.rows)]
+        lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        notes = [" \\\n".join(map(_markdown, self.notes))] if self.notes else []
+        return "\n\n".join([f"**{_markdown(self.title)}**", lines, *notes]) + "\n"
+
+    def to_latex(self) -> str:
+        """Return the table in LaTeX, for the package booktabs."""
+        frame = self.frame.map(lambda entry: _EMPHASIS_LATEX[entry.emphasis].format(entry.text.translate(_LATEX)))
+        text = (
+            frame.rename(columns=lambda name: name.translate(_LATEX))
+            .style.hide(axis="index")
+            .to_latex(
+                column_format="l" * self.words + "r" * (len(self.columns) - self.words),
+                hrules=True,
+                position_float="centering",
+                caption=self.title.translate(_LATEX),
+                label=f"tab:{self.name}",
+            )
+        )
+        notes = "".join(f"\n\n\\smallskip\\footnotesize {note.translate(_LATEX)}" for note in self.notes)
+        return text.replace(r"\end{tabular}", rf"\end{{tabular}}{notes}")
+
+    def to_csv(self) -> str:
+        """Return the table as CSV, with standard deviations in columns of their own."""
+        columns = {}
+        for name in self.columns:
+            entries = list(self.frame[name])
+            columns[name] = [_csv(entry.value, entry.text) for entry in entries]
+            if any(entry.std is not None for entry in entries):
+                columns[f"{name} std"] = [_csv(entry.std, MISSING) for entry in entries]
+        return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold: numbers with all digits, words as they are."""
+        rows = [[entry.text if entry.value is None else entry.value for entry in row] for row in self.rows]
+        return {"name": self.name, "title": self.title, "columns": self.columns, "rows": rows, "notes": self.notes}
+
+
+def table(
+    name: str,
+    content: Sequence[Mapping[str, str | Entry]] | Mapping[str, Sequence[str | Entry]],
+    *,
+    dataset: str = "",
+    legend: Sequence[str] = (),
+    words: int = 1,
+    **values: object,
+) -> Table:
+    """Return a table with the title and the notes that `texts.toml` has for its name.
+
+    Args:
+        name: its key in `texts.toml`.
+        content: rows as mappings, or columns by name.
+        dataset: of a table about a single data set.
+        legend: notes before those in `texts.toml`.
+        words: how many of the first columns are words.
+        **values: to fill into the notes.
+    """
+    texts = TEXTS["tables"][name]
+    title = f"{TITLES[dataset]}: {texts['title']}" if dataset else texts["title"]
+    notes = [note.format(**values) for note in (*texts.get("notes", ()), *texts.get(dataset, ()))]
+    frame = pd.DataFrame(content).map(lambda entry: entry if isinstance(entry, Entry) else Entry(entry))
+    return Table(f"{name}-{dataset}" if dataset else name, title, frame, (*legend, *notes), words)
+
+
+def number(value: float | None, digits: int = 2, std: float | None = None) -> Entry:
+    """Return an entry for a number, with its standard deviation if there is one; a dash for None and nan."""
+    if value is None or math.isnan(value):
+        return Entry(MISSING)
+    if std is None or math.isnan(std):
+        return Entry(f"{value:,.{digits}f}", value=value)
+    return Entry(f"{value:,.{digits}f} ± {std:.{digits}f}", value=value, std=std)
+
+
+def emphasised(entries: Sequence[Entry], *, lowest: bool, groups: Sequence[Hashable] | None = None) -> list[Entry]:
+    """Mark the best and the second best entries of each group; None stands for no group."""
+    values = pd.Series([math.nan if entry.value is None else round(entry.value, 2) for entry in entries], dtype=float)
+    places = values.groupby([0] * len(values) if groups is None else list(groups)).rank("dense", ascending=lowest)
+    return [replace(entry, emphasis=_EMPHASIS.get(place, "")) for entry, place in zip(entries, places, strict=True)]
+
+
+def _csv(value: float | None, text: str) -> str:
+    if value is not None:
+        return f"{value:.6g}"
+    return "" if text == MISSING else text
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([|*_`<\\])", r"\\\1", text)
+
+
+def _markdown_entry(entry: Entry) -> str:
+    first, *others = map(_markdown, entry.text.split("\n"))
+    return "<br>".join([_EMPHASIS_MARKDOWN[entry.emphasis].format(first), *others])

@@ -14,11 +14,12 @@ from benchmarks.kernels import cloud, signed_strengths
 from benchmarks.result import Cell, Result, Table
 from benchmarks.timing import side_by_side
 from fairpass.kernels import cost, gauss_sum
+from fairpass.kernels.backend import Problem
 from fairpass.kernels.box import fit_box, reach
 from fairpass.kernels.directions import default_directions, draw
-from fairpass.kernels.dispatch import FEW_PAIRS, Backend, choose
-from fairpass.kernels.pairwise import GAUSSIAN, pairwise_sum
-from fairpass.kernels.split import Cut, Piece, cut, split_sum
+from fairpass.kernels.dispatch import Backend, choose
+from fairpass.kernels.pairwise import Tiled
+from fairpass.kernels.split import FEW_PAIRS, Cut, Piece, Split, cut
 
 EPS = 1e-7
 REACH = float(reach(np.ones(1), EPS, 2)[0])
@@ -49,11 +50,12 @@ def _constants(quick: bool) -> Table:
 
 def _pairs(quick: bool) -> dict[str, float]:
     n = 2000
-    x, alpha = cloud(n, 8.0)[None], torch.ones(1)
+    x = cloud(n, 8.0)[None]
+    tiled = Tiled(Problem(x, x, torch.ones(1)))
 
     def by_pairs(q: int) -> float:
         w = signed_strengths(n, q)[None]
-        return _least(lambda: pairwise_sum(GAUSSIAN, x, x, w, alpha), quick)
+        return _least(lambda: tiled.sum(w), quick)
 
     columns = (1, 4, 16)
     return _fit(("PAIR", "PAIR_COLUMN"), [(n**2, n**2 * q) for q in columns], [by_pairs(q) for q in columns])
@@ -88,19 +90,21 @@ def _pieces(quick: bool) -> dict[str, float]:
     """Take pieces just too large to be taken by pairs without a look at their extent."""
     n, count = math.isqrt(FEW_PAIRS) + 1, 20
     few, many = cloud(n, 8.0)[None], cloud(100_000, 8.0)[None]
-    index, w, alpha = torch.arange(n), signed_strengths(n)[None], torch.ones(1)
-    pieces = [Cut([Piece(index, index)] * count, 0.0)]
+    index, w = torch.arange(n), signed_strengths(n)[None]
+    problem = Problem(few, few, torch.ones(1), w.shape[-1], EPS)
+    split = Split(problem)
+    split.cuts = [Cut([Piece(index, index)] * count, 0.0)]
 
-    def solve(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor) -> Tensor:
-        choose(t, s, w.shape[-1], alpha, "auto", EPS, may_split=False)
-        return pairwise_sum(GAUSSIAN, t, s, w, alpha)
+    def by_pieces() -> None:
+        for *_, piece in split.pieces():
+            Tiled(piece.problem).sum(w)
 
     def look(points: Tensor) -> float:
         local = points[0].mT.double()
         return _least(lambda: cut(local, local, 3, REACH, EPS), quick)
 
-    by_piece = _least(lambda: split_sum(few, few, w, alpha, pieces, solve), quick) / count
-    by_pairs = _least(lambda: pairwise_sum(GAUSSIAN, few, few, w, alpha), quick)
+    by_piece = _least(by_pieces, quick) / count
+    by_pairs = _least(lambda: Tiled(problem).sum(w), quick)
     # Two pieces are three looks at the points: at the whole and at each of them.
     return {"PIECE": by_piece - by_pairs + 1.5 * look(few), "CUT": (look(many) - look(few)) / len(many[0])}
 
@@ -132,7 +136,7 @@ def _choice(n: int, d: int, width: float, q: int) -> dict[str, Cell]:
         "d": d,
         "reaches": width,
         "columns": q,
-        "chosen": choose(x[None], x[None], q, torch.ones(1), "auto", EPS).backend,
+        "chosen": choose(Problem(x[None], x[None], torch.ones(1), q, EPS), "auto").name,
         "auto ms": 1e3 * taken["auto"].least,
         **{f"{name} ms": value for name, value in milliseconds.items()},
         "auto / best": 1e3 * taken["auto"].least / best,

@@ -11,7 +11,7 @@ from benchmarks.result import Cell, Result, Table
 from benchmarks.timing import side_by_side
 from fairpass.datasets import is_available, load
 from fairpass.methods import GMMD, GMMDS
-from fairpass.nn import MLP, Adjacency
+from fairpass.nn import MLP, SparseOperator
 from fairpass.training import Task
 
 # Nodes the paper draws from each group.
@@ -78,7 +78,7 @@ class DenseSample(nn.Module):
     def __init__(self, data: Data, size: int) -> None:
         super().__init__()
         self.mlp, self.size, self.sens = MLP(data.x.shape[1], 2), size, data.sens
-        self.graph = Adjacency.from_edge_index(data.edge_index, data.num_nodes)
+        self.graph = SparseOperator.from_edge_index(data.edge_index, data.num_nodes)
 
     def forward(self, data: Data) -> Tensor:
         """Return the logits."""

@@ -64,7 +64,7 @@ def _one_size(nodes: int) -> None:
     call()  # builds the operator
     gc.collect()
     ready = time.perf_counter()
-    operator, column = task.adjacency("gcn"), torch.randn(nodes, 1)
+    operator, column = task.operator("gcn"), torch.randn(nodes, 1)
     taken = side_by_side({"epoch": call, "product": lambda: operator @ column}, rounds=7, budget=60.0)
     print(made - start, ready - made, taken["epoch"].least, taken["product"].least, _peak_gigabytes())
 

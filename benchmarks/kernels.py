@@ -8,6 +8,7 @@ from torch import Tensor
 from benchmarks.result import Cell, Result, Table
 from benchmarks.timing import side_by_side
 from fairpass.kernels import gauss_slope, gauss_sum
+from fairpass.kernels.backend import Problem
 from fairpass.kernels.dispatch import Backend, choose
 
 BAIL_NODES = 18_876
@@ -64,7 +65,7 @@ def _against_pairs(quick: bool) -> Table:
                 "d": d,
                 "alpha": alpha,
                 "span": span,
-                "backend": choose(x[None], x[None], 3, torch.tensor([alpha]), "auto", 1e-7).backend,
+                "backend": choose(Problem(x[None], x[None], torch.tensor([alpha]), 3), "auto").name,
                 "ms": 1e3 * taken["auto"].median,
                 "tiled ms": 1e3 * taken["tiled"].median,
                 "times faster": taken["tiled"].median / taken["auto"].median,
@@ -127,12 +128,7 @@ def _slope_against_sums(quick: bool) -> Table:
             sums = gauss_sum(x, x, torch.cat([w, w * x], 1), alpha, backend="spectral")
             return 2 * alpha * (sums[:, 1:] - sums[:, :1] * x)
 
-        taken = side_by_side(
-            {
-                "slope": forward_backward(slope, x, w),
-                "sums": forward_backward(from_sums, x, w),
-            }
-        )
+        taken = side_by_side({"slope": forward_backward(slope, x, w), "sums": forward_backward(from_sums, x, w)})
         rows.append(
             {
                 "nodes": BAIL_NODES,

@@ -52,7 +52,7 @@ def run(quick: bool) -> Result:
 
 
 def _tell(progress: Progress) -> None:
-    left = progress.remaining / 60
+    left = progress.seconds / progress.done * (progress.total - progress.done) / 60
     print(f"{progress.done} of {progress.total} runs, {progress.what}; about {left:.0f} min left", flush=True)
 
 

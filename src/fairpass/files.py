@@ -1,11 +1,17 @@
 """Files that are either whole or absent: written under a temporary name, then renamed."""
 
 import hashlib
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
+
+from fairpass.errors import DataError
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -49,3 +55,14 @@ def sha256(path: str | os.PathLike[str]) -> str:
     """Return the hexadecimal SHA-256 of a file's content."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, Any]], T]) -> T:
+    """Return what `build` makes of a JSON file whose entry `kind` says that it is one, or raise `DataError`."""
+    try:
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        if stored["kind"] != kind:
+            raise ValueError(f"it is a {stored['kind']}")
+        return build(stored)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"'{path}' must be a {kind} (damaged or not one: {error})") from None

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
-from fairpass.nn import Adjacency
+from fairpass.nn import SparseOperator
 
 # For two classes softmax(x)_1 = sigmoid(x_1 - x_0), whose slope is at most 1/4 (at 0), and
 # |x_1 - x_0| <= sqrt(2) |x|. So |g(x) - g(y)|_1 = 2 |g(x)_1 - g(y)_1| <= 2 sqrt(2)/4 |x - y|, and no less.
@@ -111,7 +111,7 @@ def unit_layers(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: flo
         raise ValueError(f"'alpha' must be positive (got {alpha})")
     x = x.double()
     discrepancy = Discrepancy(_two_groups(x, sens), backend="exact")
-    mean = Adjacency.from_edge_index(edge_index, x.shape[-2], "mean", dtype=x.dtype)
+    mean = SparseOperator.from_edge_index(edge_index, x.shape[-2], "sage", dtype=x.dtype)
 
     def layer(F: Tensor) -> Tensor:
         return x + mean @ F - discrepancy.gradient(F, alpha)[0] / (4 * alpha)

@@ -16,9 +16,10 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+import fairpass
 from fairpass import __version__, datasets
 from fairpass.cli import output
-from fairpass.cli.option_groups import with_option_groups
+from fairpass.cli.options import command
 from fairpass.cli.output import explain, print_json
 from fairpass.errors import DataError, DownloadError
 
@@ -217,7 +218,7 @@ def test_option_groups() -> None:
     drawn = []
 
     @app.command()
-    @with_option_groups
+    @command
     def draw(name: str, size: Size, ink: Ink, loud: bool = False) -> None:
         """Draw a box."""
         drawn.append((name, size, ink, loud))
@@ -227,3 +228,18 @@ def test_option_groups() -> None:
     assert drawn == [("box", Size(7, 2), Ink("black"), True)]
     assert "Draw a box." in CliRunner().invoke(app, ["--help"]).output
     assert CliRunner().invoke(app, ["box"]).exit_code == 2
+
+
+def test_import_is_cheap() -> None:
+    loaded = modules_after("import fairpass; dir(fairpass)")
+    assert "fairpass" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_public_names() -> None:
+    names: list[str] = vars(fairpass)["__all__"]
+    assert {*dir(fairpass), "__version__"} == {*names}
+    assert {"GMMD", "load", "fit_all", "Training", "evaluate"} <= {*names}
+    assert all(getattr(fairpass, name) is not None for name in names)
+    with pytest.raises(AttributeError, match="magic"):
+        getattr(fairpass, "magic")  # noqa: B009

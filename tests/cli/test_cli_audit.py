@@ -9,11 +9,10 @@ import pytest
 import torch
 from typer.testing import Result
 
-from fairpass.cli import data_options
 from fairpass.cli.data_options import GraphOptions
-from fairpass.datasets import columns, describe, from_tables, load, registry, tables
-from fairpass.datasets.findings import find_bias
+from fairpass.datasets import describe, find_bias, from_tables, load, registry
 from fairpass.datasets.graph_gain import graph_gain
+from fairpass.datasets.options import TableOptions
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
@@ -64,14 +63,24 @@ def test_in_a_process_of_its_own(run_process: "Callable[..., subprocess.Complete
     assert "Where bias can come from" in done.stdout
 
 
+@pytest.mark.parametrize("command", [["audit", "german"], ["datasets"]])
+def test_without_the_heavy_libraries(
+    run_process: "Callable[..., subprocess.CompletedProcess[str]]", command: list[str]
+) -> None:
+    script = (
+        "import sys\nfrom fairpass.cli import main\n"
+        "try: main()\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    done = run_process(*command, script=script)
+    loaded = set(done.stderr.split())
+    assert "fairpass.datasets.registry" in loaded
+    assert loaded.isdisjoint({"torch", "torch_geometric", "sklearn", "fairlearn", "matplotlib", "optuna"})
+
+
 def test_options_of_benchmarks(run_json: RunJson) -> None:
     arguments = ["--drop-sensitive", "--scale", "standard", "--split-seed", "7"]
     document = run_json("audit", "german", *arguments, "--json")
-    assert document["provenance"]["options"] == {
-        "keep_sensitive": False,
-        "scale": "standard",
-        "split_seed": 7,
-    }
+    assert document["provenance"]["options"] == {"keep_sensitive": False, "scale": "standard", "split_seed": 7}
     assert document["statistics"]["leakage"]["sensitive_feature"] is None
 
 
@@ -157,13 +166,10 @@ def test_many_labels_and_no_edges(run: Run, own_tables: Tables) -> None:
     [
         ({"nodes": "nowhere.csv"}, "'nodes': there is no file 'nowhere.csv'"),
         ({"label": "hird"}, "'nodes' has no column 'hird': did you mean 'hired'?"),
-        ({"sensitive": "hired"}, "'label' and 'sensitive' must be different columns (both are 'hired')"),
-        ({"max-levels": "1"}, "column 'hired' has 2 distinct values"),
-        (
-            {"text-encoding": "klingon"},
-            "'text_encoding' must be an encoding that Python knows (got 'klingon')",
-        ),
-        ({"scale": "published"}, "'scale' must be one of 'minmax', 'standard', 'none' (got 'published')"),
+        ({"sensitive": "hired"}, "--label and --sensitive must be different columns (both are 'hired')"),
+        ({"max-levels": "1"}, "--max-levels must be at least 2 (got 1)"),
+        ({"text-encoding": "klingon"}, "'text_encoding' must be an encoding that Python knows (got 'klingon')"),
+        ({"scale": "published"}, "--scale must be one of 'minmax', 'standard', 'none' (got 'published')"),
     ],
 )
 def test_wrong_tables(run: Run, own_tables: Tables, changes: dict[str, str], line: str) -> None:
@@ -177,23 +183,17 @@ def test_unknown_benchmark(run: Run) -> None:
     result = run("audit", "nodes.csv", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: there is no data set 'nodes.csv': give one of german, credit, bail, adult, income, nba, reed98, "
-        "amherst41, johns-hopkins55, or your own tables with --nodes and --edges\n"
+        "Error: there is no data set 'nodes.csv': choose one of german, credit, bail, adult, income, nba, reed98, "
+        "amherst41, johns-hopkins55, or give own tables with --nodes and --edges\n"
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            [],
-            "name a benchmark, or give your own tables (for which --nodes, --edges, --label, --sensitive is",
-        ),
-        (["--nodes", "a.csv", "--label", "y"], "(for which --edges, --sensitive is missing)"),
-        (
-            ["german", "--label", "y", "--feature", "x"],
-            "--label, --feature cannot go with the benchmark 'german'",
-        ),
+        ([], "name a benchmark, or give own tables (--nodes, --label, --sensitive, --edges is missing)"),
+        (["--nodes", "a.csv", "--label", "y"], "(--sensitive, --edges is missing)"),
+        (["german", "--label", "y", "--feature", "x"], "--label, --feature cannot be used with the benchmark 'german'"),
         (["german", "--scale", "big"], "'big' is not one of 'minmax'"),
         (["german", "credit"], "unexpected extra argument"),
     ],
@@ -205,9 +205,16 @@ def test_usage_errors(run: Run, arguments: list[str], message: str) -> None:
 
 
 def test_choices_are_those_of_the_library() -> None:
-    assert get_args(data_options.Scale) == get_args(registry.Scale)
-    assert get_args(data_options.Missing) == get_args(columns.Missing)
-    assert get_args(data_options.MissingSensitive) == get_args(tables.MissingSensitive)
+    options = {option.name: get_args(get_args(option.annotation)[0])[0] for option in GraphOptions.parameters()}
+    assert get_args(options["scale"]) == get_args(registry.Scale)
+    assert options["missing"] == TableOptions.model_fields["missing"].annotation
+
+
+def test_options_are_those_of_the_library() -> None:
+    help = {option.name: get_args(option.annotation)[1].help for option in GraphOptions.parameters()}
+    of_tables = TableOptions.model_fields.keys() & help.keys()
+    assert len(of_tables) == 16
+    assert all(str(TableOptions.model_fields[name].description) in help[name] for name in of_tables)
 
 
 def test_defaults_for_what_was_not_said(own_tables: Tables) -> None:
@@ -216,4 +223,4 @@ def test_defaults_for_what_was_not_said(own_tables: Tables) -> None:
     graph = GraphOptions(**own_tables, id="name").load(encoding=known, label="hired", sensitive="sex")
     assert graph.provenance["encoding"] == known
     assert torch.equal(graph.test_mask, torch.ones(40, dtype=torch.bool))
-    assert GraphOptions("german", scale="none").load(scale="standard").provenance["options"]["scale"] == "none"
+    assert GraphOptions(name="german", scale="none").load(scale="standard").provenance["options"]["scale"] == "none"

@@ -148,7 +148,7 @@ def test_an_interruption_keeps_the_runs_before(run: Run, tmp_path: Path, monkeyp
     out = tmp_path / "german.json"
     result = run(*QUICK, "--out", out)
     assert result.exit_code == 130
-    assert result.stderr == f"What was done is in {out}: the same command goes on from there\nInterrupted\n"
+    assert result.stderr == f"Finished work is in {out}: the same command continues from there\nInterrupted\n"
     assert [run.method for run in Comparison.load(out).runs] == ["constant", "gcn"]
     assert run(*QUICK).stderr == "Interrupted\n"
 
@@ -182,7 +182,7 @@ def test_all_methods_are_meant_by_default(
         (["--methods", "gcn,gnc"], "Error: 'method' must be one of constant, gcn"),
         (["--seeds", "0"], "Invalid value for '--seeds'"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
-        (["--jobs", "2", "--report", "x"], "--report cannot go with --jobs"),
+        (["--jobs", "2", "--report", "x"], "--report cannot be used with --jobs"),
     ],
 )
 def test_wrong_arguments(run: Run, arguments: list[str], message: str) -> None:

@@ -26,10 +26,7 @@ def test_list(run: Run, data_dir: Path) -> None:
         spec = graph_spec(name)
         (row,) = (line.split() for line in result.stdout.splitlines() if line.split()[:1] == [name])
         assert row[1:3] == [f"{spec.statistics.nodes:,}", f"{spec.statistics.undirected_edges:,}"]
-        assert row[4:6] == [
-            f"{spec.statistics.label_homophily:.3f}",
-            f"{spec.statistics.sensitive_homophily:.3f}",
-        ]
+        assert row[4:6] == [f"{spec.statistics.label_homophily:.3f}", f"{spec.statistics.sensitive_homophily:.3f}"]
         assert " ".join(row[7:]) == ("included" if spec.embedded else "needs download")
         for text in (spec.title, spec.licence, spec.source, spec.label.column, spec.sensitive.column):
             assert text in result.stdout
@@ -86,7 +83,7 @@ def test_fetch_of_files_that_are_here(run: Run, run_json: RunJson, name: str) ->
     assert about["status"] == "available"
     paths = [file["path"] for file in about["files"]]
     assert all(Path(path).is_file() for path in paths)
-    assert run("datasets", "fetch", name).stdout == f"{name} is here, and is as published: {', '.join(paths)}\n"
+    assert run("datasets", "fetch", name).stdout == f"{name} is here and as published: {', '.join(paths)}\n"
 
 
 def test_fetch_refuses_another_table(run: Run, data_dir: Path) -> None:

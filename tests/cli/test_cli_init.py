@@ -29,19 +29,19 @@ def test_it_shows_what_it_found_and_writes_a_configuration(run: Run, tables: dic
         "its name says so; it has 2 values",
         "column 'planet' has one value only: it is left out",
         "column 'shoe' is almost the same as 'sex'",
-        "Every choice is in fairpass.toml. Read it, change what is not right, then: fairpass run fairpass.toml",
+        "All settings are in fairpass.toml. Read it, change what is not right, then: fairpass run fairpass.toml",
     ):
         assert text in result.stdout
     config = load_config("fairpass.toml")
-    assert (config.name, config.data.id, config.data.label) == ("people", "name", "hired")
-    assert config.groups.sensitive == ["sex"]
+    assert (config.name, config.tables.id, config.tables.label) == ("people", "name", "hired")
+    assert config.tables.sensitive == ["sex"]
 
 
 def test_a_configuration_is_not_overwritten(run: Run, tables: dict[str, Path]) -> None:
     Path("fairpass.toml").write_text("mine")
     result = run("init", "people.csv", "friends.csv")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: 'fairpass.toml' is there already: remove it, or overwrite it with --force\n"
+    assert result.stderr == "Error: 'fairpass.toml' exists: remove it, or overwrite it with --force\n"
     assert Path("fairpass.toml").read_text() == "mine"
     assert run("init", "people.csv", "friends.csv", "--force").exit_code == 0
     assert load_config("fairpass.toml").name == "people"
@@ -51,7 +51,7 @@ def test_without_edges(run: Run, tables: dict[str, Path]) -> None:
     result = run("init", "people.csv", "--out", "other/config.toml")
     assert result.exit_code == 0, result.output
     config = load_config("other/config.toml")
-    assert (config.data.nodes, config.data.similarity) == ("../people.csv", 0.9)
+    assert (config.nodes, config.tables.similarity) == ("../people.csv", 0.9)
 
 
 def test_json(run_json: RunJson, tables: dict[str, Path]) -> None:
@@ -67,7 +67,7 @@ def test_what_is_not_found_has_to_be_filled_in(run: Run, tables: dict[str, Path]
     result = run("init", "people.csv", "friends.csv")
     assert "it still needs 'sensitive'" in result.stdout
     failed = run("run")
-    assert failed.stderr.startswith("Error: fairpass.toml: [groups] sensitive must be the column with the sensitive")
+    assert failed.stderr.startswith("Error: fairpass.toml: [groups] 'sensitive' must name at least one column")
 
 
 @pytest.mark.parametrize(

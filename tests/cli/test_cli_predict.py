@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from fairpass import from_tables, join_tables, load_model
 from fairpass.cli.app import app
-from fairpass.cli.prediction_options import Reference, UnknownGroup
+from fairpass.cli.options import Reference, UnknownGroup
 from fairpass.errors import DataError
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.predictions import prediction_table
@@ -323,7 +323,7 @@ def test_tables_of_a_run_that_changed(run: Run, project: Path, moved: Path) -> N
     with taken_away(project / "applicants.csv"):
         said = refused(run, moved, moved / "runs/applicants")
     assert "the table of nodes" in said
-    assert "applicants.csv' has changed since the model was fitted: give the tables as they are now" in said
+    assert "applicants.csv' has changed since the model was fitted: give the tables instead" in said
 
 
 def test_tables_of_a_run_that_are_gone(run: Run, project: Path, moved: Path) -> None:
@@ -332,7 +332,7 @@ def test_tables_of_a_run_that_are_gone(run: Run, project: Path, moved: Path) -> 
         said = refused(run, moved, moved / "runs/applicants")
     assert "the table of edges" in said
     assert "acquaintances.csv' of the run in" in said
-    assert "is gone: give the tables as they are now instead, as NODES,EDGES" in said
+    assert "is missing: give the tables instead, as NODES,EDGES" in said
 
 
 def test_tables_by_name_may_have_changed(run: Run, moved: Path, tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_a_run_of_other_tables(run: Run, moved: Path) -> None:
     record.write_text(json.dumps(document))
     assert "and the model were not made from the same nodes" in refused(run, moved, moved / "runs/applicants")
     record.write_text("{")
-    assert "data.json' is damaged: give the tables themselves" in refused(run, moved, moved / "runs/applicants")
+    assert "data.json' is damaged: give the tables instead" in refused(run, moved, moved / "runs/applicants")
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_models_of_other_graphs(run: Run, project: Path, tmp_path: Path) -> None
     arguments = [*new_tables(project), "--graph", tmp_path / "german", "--out", tmp_path / "found.csv"]
     result = run("predict", tmp_path / "german/model.safetensors", *arguments)
     assert result.exit_code == 1
-    assert "to a graph of one's own tables only (the model's is German Credit)" in result.stderr
+    assert "only to a graph of own tables (the model's graph is German Credit)" in result.stderr
 
 
 # New tables that are wrong
@@ -416,11 +416,11 @@ def test_tables_that_do_not_fit(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["german"], "--graph cannot go with the benchmark 'german': it is for own tables"),
+        (["german"], "--graph cannot be used with the benchmark 'german', only with own tables"),
         ([], "--graph needs --nodes, the table of the new nodes"),
         (
             ["--nodes", "new.csv", "--label", "decision"],
-            "--label cannot go with --graph: it is as it was for that graph",
+            "--label cannot be used with --graph: new nodes are read like those of the graph",
         ),
         (["--nodes", "new.csv", "--unknown-group", "guess"], "'guess' is not one of 'none', 'estimate', 'error'"),
         (["--nodes", "new.csv", "--reference", "mean"], "'mean' is not one of 'fitted', 'batch'"),

@@ -73,8 +73,8 @@ def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypat
         patch.setattr(runner, "make_records", press)
         result = run("reproduce", "mlp", *GERMAN, "--out", tmp_path)
     assert result.exit_code == 130
-    advice = "the same command, without --fresh, goes on from there"
-    assert result.stderr == f"What was done is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
+    advice = "the same command without --fresh continues from there"
+    assert result.stderr == f"Finished work is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
     done = len(RunStore(tmp_path / "records"))
     assert 0 < done < 12
     assert run("reproduce", "mlp", *GERMAN, "--out", tmp_path).stderr.startswith(f"{done} of 12 runs are in")

@@ -11,7 +11,7 @@ from tests.projects.applicants import CONFIG, acquaintances, applicants, write_p
 from typer.testing import Result
 
 from fairpass.cli.run import StepName
-from fairpass.projects.pipeline import STEPS
+from fairpass.projects.steps import STEPS
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
@@ -29,7 +29,7 @@ def test_from_tables_to_a_report(run: Run, folder: Path) -> None:
     result = run("run", folder / "fairpass.toml")
     assert result.exit_code == 0, result.output
     assert [line.split()[0] for line in result.stderr.splitlines()] == list(STEPS)
-    for text in ("applicants, test nodes", "of 2 that were tried", "Against gcn", "the report: open it in a browser"):
+    for text in ("applicants, test nodes", "of 2 tried", "Against gcn", "the report: open it in a browser"):
         assert text in result.stdout
     page = (folder / "runs/applicants/report.html").read_text()
     assert "<script src" not in page
@@ -188,8 +188,8 @@ def _only_train(folder: Path) -> None:
         (_truncated, "'nodes': line "),
         (_file("fairpass.toml", None), "there is no file "),
         (_file("fairpass.toml", b"[data\nnodes = 3"), "fairpass.toml' is not a TOML file: Expected ']'"),
-        (_config("[choice]", "[choise]"), "fairpass.toml has an unknown key 'choise': did you mean 'choice'?"),
-        (_config("budget = 2", "budget = 2.5"), "[tuning] budget must be text or a whole number (got 2.5)"),
+        (_config("[choice]", "[choise]"), "fairpass.toml: there is no key 'choise': did you mean 'choice'?"),
+        (_config("budget = 2", "budget = 2.5"), "[tuning] 'budget' must be text or a whole number (got 2.5)"),
         (_config('sensitive = ["ethnicity"]', 'sensitive = ["income"]'), "column 'income' has"),
         (_config('sensitive = ["ethnicity"]', 'sensitive = ["ethnicity"]\nmin_size = 500'), "every group must have"),
         (_config('missing = "unknown"', 'missing = "error"'), "column 'ethnicity' must have a value for each node"),

@@ -13,8 +13,8 @@ from typer.testing import Result
 from fairpass import Evaluation, datasets, load_model
 from fairpass.cli import train as train_module
 from fairpass.cli.evaluate import Split
+from fairpass.cli.options import TrainingOptions
 from fairpass.cli.parameters import parse_parameters, read_value
-from fairpass.cli.training_options import TrainingOptions
 from fairpass.methods import GMMD, Constant, names
 from fairpass.training import EpochRecord, Training
 from fairpass.training.task import SplitName
@@ -69,11 +69,7 @@ def test_train_shows_an_evaluation_in_plain_words(run: Run) -> None:
 def test_train_writes_what_it_shows(run_json: RunJson, tmp_path: Path) -> None:
     out = tmp_path / "runs" / "german"
     shown = run_json("train", *GCN, "--set", "dropout=0", "--seed", "7", "--out", out, "--json")
-    assert sorted(path.name for path in out.iterdir()) == [
-        "evaluation.json",
-        "history.json",
-        "model.safetensors",
-    ]
+    assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "history.json", "model.safetensors"]
     assert json.loads((out / "evaluation.json").read_text()) == shown
     assert shown["parameters"] == {"num_layers": 2, "hidden": 16, "dropout": 0.0}
     assert shown["training"] == Training(epochs=4, seed=7).to_dict()
@@ -95,7 +91,7 @@ def test_interrupted_training_goes_on(
         stop_at(1, pressing)
         stopped = run("train", *GCN, "--out", tmp_path)
     assert stopped.exit_code == 130
-    assert stopped.stderr == (f"What was done is in {tmp_path}: the same command goes on from there\nInterrupted\n")
+    assert stopped.stderr == (f"Finished work is in {tmp_path}: the same command continues from there\nInterrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
 
     other = run("train", *GCN, "--seed", "1", "--out", tmp_path)
@@ -103,7 +99,7 @@ def test_interrupted_training_goes_on(
     assert "must be a checkpoint of this very fit" in other.stderr
 
     resumed = run("train", *GCN, "--out", tmp_path, "--json")
-    assert resumed.stderr == f"Going on with the interrupted training in {tmp_path}\n"
+    assert resumed.stderr == f"Continuing the interrupted training in {tmp_path}\n"
     document = json.loads(resumed.stdout)
     assert {**document, "seconds": 0} == {**expected, "seconds": 0}
     assert not (tmp_path / "checkpoint.safetensors").exists()
@@ -151,14 +147,7 @@ def test_wrong_parameters_name_what_is_expected(setting: str, message: str) -> N
 
 def test_parameters_have_the_types_of_the_method(run: Run) -> None:
     settings = ["K=3", "weight=5", "lambda_f=none", "sample=7", "backbone=gat", "lambda_f_scaling=product"]
-    expected = {
-        "K": 3,
-        "weight": 5.0,
-        "lambda_f": None,
-        "sample": 7,
-        "backbone": "gat",
-        "lambda_f_scaling": "product",
-    }
+    expected = {"K": 3, "weight": 5.0, "lambda_f": None, "sample": 7, "backbone": "gat", "lambda_f_scaling": "product"}
     found = parse_parameters(GMMD, settings)
     assert found == expected
     assert isinstance(found["weight"], float)

@@ -95,7 +95,7 @@ def test_interruption_says_where_it_goes_on(run: Run, tmp_path: Path, monkeypatc
     monkeypatch.setattr("fairpass.tuning.worker.fit_all", interrupt)
     result = run(*QUICK, "--trials", "2", "--out", tmp_path)
     assert result.exit_code == 130
-    assert "What was done is in the study: the same command goes on from there" in result.stderr
+    assert "Finished work is in the study: the same command continues from there" in result.stderr
     assert not (tmp_path / "tuned.json").exists()
 
 

@@ -1,18 +1,17 @@
 """Graphs from descriptions made for the test: unknown labels and groups, missing categories, every kind of edges."""
 
 import hashlib
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from fairpass.datasets.benchmark_graph import benchmark_graph
-from fairpass.datasets.neighbours import nearest_neighbours
-from fairpass.datasets.scaling import FeatureScale
-from fairpass.datasets.similarity import build_graph
-from fairpass.datasets.spec import (
+from fairpass.datasets.benchmark_graph import benchmark_graph, read_pairs
+from fairpass.datasets.feature_graphs import nearest_neighbours, similarity_graph
+from fairpass.datasets.options import FeatureScale
+from fairpass.datasets.registry import (
     CodedColumn,
     EdgeFile,
     ExpectedStatistics,
@@ -20,7 +19,6 @@ from fairpass.datasets.spec import (
     NeighbourRecipe,
     SimilarityRecipe,
     SourceFile,
-    read_pairs,
 )
 from fairpass.errors import DataError
 
@@ -44,20 +42,30 @@ def text_edges() -> bytes:
 
 
 def file(path: str, content: bytes) -> SourceFile:
-    return SourceFile(path, hashlib.sha256(content).hexdigest(), "https://example.org/" + path)
+    return SourceFile(path=path, sha256=hashlib.sha256(content).hexdigest(), url="https://example.org/" + path)
 
 
 SPEC = GraphSpec(
     name="people",
     title="People",
     table=file("people/people.csv", csv()),
-    label=CodedColumn("hired", values=(0, 1), names=("no", "yes")),
-    sensitive=CodedColumn("sex", values=("f", "m"), names=("female", "male")),
+    label=CodedColumn(column="hired", values=(0, 1), names=("no", "yes")),
+    sensitive=CodedColumn(column="sex", values=("f", "m"), names=("female", "male")),
     dropped=("id",),
     one_hot=("town",),
-    graph=EdgeFile(file("people/edges.txt", text_edges()), id_column="id"),
+    graph=EdgeFile(file=file("people/edges.txt", text_edges()), id_column="id"),
     labels_for_training=10,
-    statistics=ExpectedStatistics(ROWS, 5, ROWS, 0.5, 0.5, 2, (16, 8), (10, 20)),
+    statistics=ExpectedStatistics(
+        nodes=ROWS,
+        features=5,
+        undirected_edges=ROWS,
+        label_homophily=0.5,
+        sensitive_homophily=0.5,
+        max_degree=2,
+        labels=(16, 8),
+        groups=(10, 20),
+    ),
+    summary="People.",
     source="a test",
     citation="none",
     licence="none",
@@ -66,10 +74,15 @@ SPEC = GraphSpec(
 CONTENTS = {"people/people.csv": csv(), "people/edges.txt": text_edges()}
 
 
+def changed(**values: Any) -> GraphSpec:
+    return SPEC.model_copy(update=values)
+
+
 def build(
     spec: GraphSpec = SPEC, *, scale: FeatureScale = "none", keep_sensitive: bool = True, split_seed: int = 0
 ) -> Data:
-    return benchmark_graph(spec, CONTENTS, scale=scale, keep_sensitive=keep_sensitive, split_seed=split_seed)
+    graph = benchmark_graph(spec, CONTENTS, scale=scale, keep_sensitive=keep_sensitive, split_seed=split_seed)
+    return graph.to_data()
 
 
 def test_labels_and_groups() -> None:
@@ -128,7 +141,7 @@ def test_pairs_may_be_written_as_floats_and_large_ids_stay_exact() -> None:
 
 
 def test_a_sensitive_attribute_that_is_no_feature() -> None:
-    graph = build(replace(SPEC, sensitive_is_feature=False))
+    graph = build(changed(sensitive_is_feature=False))
     assert graph.get("sens_column") is None
     assert "sex" not in graph.feature_names
     assert graph.provenance["options"]["keep_sensitive"] is False
@@ -141,26 +154,26 @@ def test_recipes_join_rows_of_raw_and_of_standardised_features() -> None:
     spread = raw.std(axis=0)
     standard = (raw - raw.mean(axis=0)) / np.where(spread > 0, spread, 1)
     for recipe, edges in (
-        (SimilarityRecipe(0.8), build_graph(raw, 0.8)),
-        (NeighbourRecipe(3), nearest_neighbours(standard, 3)),
+        (SimilarityRecipe(threshold=0.8), similarity_graph(raw, 0.8)),
+        (NeighbourRecipe(neighbours=3), nearest_neighbours(standard, 3)),
     ):
-        graph = build(replace(SPEC, graph=recipe), scale="standard", keep_sensitive=False)
+        graph = build(changed(graph=recipe), scale="standard", keep_sensitive=False)
         row, col = graph.edge_index
         assert graph.edge_index[:, row < col].T.tolist() == edges.tolist()
 
 
 def test_files_and_where_they_are() -> None:
     assert [kept.path for kept in SPEC.files] == ["people/people.csv", "people/edges.txt"]
-    in_one_file = replace(SPEC, graph=EdgeFile(SPEC.table))
+    in_one_file = changed(graph=EdgeFile())
     assert in_one_file.files == (SPEC.table,)
     assert not SPEC.embedded
-    assert replace(in_one_file, table=replace(SPEC.table, url=None), graph=NeighbourRecipe(3)).embedded
+    assert changed(table=SPEC.table.model_copy(update={"url": None}), graph=NeighbourRecipe(neighbours=3)).embedded
 
 
 def test_split_rules() -> None:
-    balanced = build(replace(SPEC, split="balanced", labels_for_training=6))
+    balanced = build(changed(split="balanced", labels_for_training=6))
     assert balanced.y[balanced.train_mask].bincount().tolist() == [3, 3]
-    stratified = build(replace(SPEC, labels_for_training=6))
+    stratified = build(changed(labels_for_training=6))
     assert stratified.y[stratified.train_mask].bincount().tolist() == [4, 2]
-    assert not torch.equal(stratified.train_mask, build(replace(SPEC, labels_for_training=6), split_seed=1).train_mask)
+    assert not torch.equal(stratified.train_mask, build(changed(labels_for_training=6), split_seed=1).train_mask)
     assert stratified.provenance["split"] == {"rule": "stratified", "labels_for_training": 6}

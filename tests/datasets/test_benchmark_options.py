@@ -104,6 +104,6 @@ def test_a_damaged_installation(
     (tmp_path / "embedded").mkdir()
     if content is not None:
         (tmp_path / "embedded/german.csv.gz").write_bytes(content)
-    monkeypatch.setattr("fairpass.datasets.packaged.resources.files", lambda package: tmp_path)
+    monkeypatch.setattr("fairpass.datasets.download.resources.files", lambda package: tmp_path)
     with pytest.raises(DataError, match=message):
         load("german")

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from scripts.derive_tables import derive_adult, derive_credit, derive_german
 
-from fairpass.datasets.adult import ADULT
-from fairpass.datasets.credit import CREDIT
-from fairpass.datasets.derive import derive_adult, derive_credit, derive_german
-from fairpass.datasets.download import mismatch
-from fairpass.datasets.german import GERMAN
-from fairpass.datasets.packaged import packaged
-from fairpass.datasets.spec import GraphSpec
+from fairpass.datasets import GraphSpec, graph_spec
+from fairpass.datasets.download import mismatch, packaged
+
+GERMAN, CREDIT, ADULT = (graph_spec(name) for name in ("german", "credit", "adult"))
 
 ROOT = Path(__file__).resolve().parents[2]
 RAW = {name: ROOT / "tests/data" / name for name in ("german.data.gz", "UCI_Credit_Card.csv.gz", "adult.csv.gz")}
@@ -105,12 +103,7 @@ def credit_row(**values: float) -> bytes:
     """A raw row of a client who owes nothing, with the given values in place of the zeros."""
     header = RAW["UCI_Credit_Card.csv.gz"]
     names = gzip.decompress(header.read_bytes()).split(b"\n", 1)[0].decode().split(",")
-    row = dict.fromkeys(names, 0.0) | {
-        "LIMIT_BAL": 32750.0,
-        "AGE": 40.0,
-        "EDUCATION_4": 1.0,
-        "MARRIAGE_3": 1.0,
-    }
+    row = dict.fromkeys(names, 0.0) | {"LIMIT_BAL": 32750.0, "AGE": 40.0, "EDUCATION_4": 1.0, "MARRIAGE_3": 1.0}
     assert values.keys() <= row.keys()
     return pd.DataFrame([row | values]).astype(int).to_csv(index=False).encode()
 

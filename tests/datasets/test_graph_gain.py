@@ -24,9 +24,9 @@ from fairpass.datasets.graph_gain import (
     _neighbour_means,
     _ranked,
     _shares,
-    _standardised,
     graph_gain,
 )
+from fairpass.datasets.linear import standardised
 from fairpass.errors import DataError
 from fairpass.metrics import delta_dp
 
@@ -143,7 +143,7 @@ def test_neighbour_means_are_those_of_the_dense_matrix() -> None:
 def test_standardised_columns() -> None:
     columns = np.random.default_rng(0).normal(5, 3, (50, 3))
     columns[:, 1] = 0.1  # its standard deviation is not exactly 0
-    made = _standardised(columns)
+    (made,) = standardised(columns)
     np.testing.assert_allclose(made.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(made.std(axis=0), [1, 0, 1], atol=1e-12)
 

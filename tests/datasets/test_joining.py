@@ -194,7 +194,7 @@ def test_edges_are_those_of_a_dense_graph(pairs: list[tuple[int, int]], among: l
         ({"sens": torch.ones(NEW)}, r"'new.sens' must be an integer tensor of shape \(3,\)"),
         (
             {"edge_index": both_ways((0, 3))},
-            r"row 0 of 'new.edge_index' must hold indices of the 3 nodes of 'new' \(got 3",
+            r"row 0 of 'new.edge_index' must have indices of the 3 nodes of 'new' \(got 3",
         ),
     ],
 )
@@ -210,9 +210,9 @@ def test_new_nodes_that_do_not_fit(attributes: dict[str, Any], message: str) -> 
         (None, r"'links' must be a tensor \(got NoneType\)"),
         (torch.zeros(3, 2, dtype=torch.long), r"'links' must have shape \[2, edges\] \(got \[3, 2\]\)"),
         (torch.zeros(2, 1), r"'links' must be integer \(got torch.float32\)"),
-        (links((NEW, 0)), r"row 0 of 'links' must hold indices of the 3 nodes of 'new' \(got 3\)"),
-        (links((0, KNOWN)), r"row 1 of 'links' must hold indices of the 6 nodes of 'graph' \(got 6\)"),
-        (links((0, -1)), r"row 1 of 'links' must hold indices of the 6 nodes of 'graph' \(got -1\)"),
+        (links((NEW, 0)), r"row 0 of 'links' must have indices of the 3 nodes of 'new' \(got 3\)"),
+        (links((0, KNOWN)), r"row 1 of 'links' must have indices of the 6 nodes of 'graph' \(got 6\)"),
+        (links((0, -1)), r"row 1 of 'links' must have indices of the 6 nodes of 'graph' \(got -1\)"),
     ],
 )
 def test_links_that_lead_nowhere(pairs: Any, message: str) -> None:

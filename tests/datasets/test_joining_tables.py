@@ -144,7 +144,7 @@ def test_similar_people_are_joined_as_in_the_graph() -> None:
     assert frozenset(("n0", "p0")) in named_edges(joined)
     among_known = {each for each in named_edges(joined) if "n0" not in each}
     assert among_known == named_edges(graph)
-    assert "0.9 times as alike" in joined.provenance["new"]["edges"]["source"]
+    assert "0.9 times as similar" in joined.provenance["new"]["edges"]["source"]
     by_table = join_tables(graph, newcomers("n0"), pairs(("n0", "p9")))
     assert named_edges(by_table) - named_edges(graph) == {frozenset(("n0", "p9"))}
 
@@ -186,7 +186,7 @@ def test_order_of_rows_and_ends_does_not_matter(rows: list[int], order: list[int
         (
             newcomers("n0", "p3", "p1"),
             None,
-            "'nodes' must hold new nodes only, but 2 of its ids are in the graph already: 'p3', 'p1'",
+            "'nodes' must have new nodes only, but 2 of its ids are in the graph already: 'p3', 'p1'",
         ),
         (newcomers("n0", "n0"), None, r"the ids in column 'name' of 'nodes' must be unique"),
         (newcomers().drop(columns="name"), None, "'nodes' has no column 'name'"),
@@ -197,12 +197,12 @@ def test_order_of_rows_and_ends_does_not_matter(rows: list[int], order: list[int
         (
             newcomers(),
             pairs(("n0", "p3"), ("n0", "n1"), ("n1", "p2"), ("n2", "p77")),
-            r"'edges' names 'p77' in row 3, which is neither a new node nor one of the graph$",
+            r"column '.*' of 'edges' names nodes that do not exist \(1 ids, 1 edges, first in row 3\): 'p77'",
         ),
         (
             newcomers(),
             pairs(("n0", "p3"), ("u", "n1"), ("v", "p2"), ("u", "p2")),
-            r"'edges' names 'u' in row 1, which is neither .* \(and 1 other id\)",
+            r"names nodes that do not exist \(2 ids, 3 edges, first in row 1\): 'u', ",
         ),
         (newcomers(), pairs(("n0", None)), r"column 'b' of 'edges' must have an id for each edge \(1 missing"),
         (newcomers(), pairs(("n0", "p1"))[["a"]], r"'edges' must have at least two columns \(got 1\)"),

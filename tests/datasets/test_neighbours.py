@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fairpass.datasets import neighbours as module
-from fairpass.datasets.neighbours import nearest_neighbours, recipe
+from fairpass.datasets import feature_graphs as module
+from fairpass.datasets.feature_graphs import NEIGHBOURS, nearest_neighbours
 from fairpass.errors import DataError
 
 
@@ -69,7 +69,7 @@ def test_the_rows_are_not_changed() -> None:
 
 
 def test_the_recipe_names_the_number_of_neighbours() -> None:
-    assert recipe(10) == "nearest neighbours graph 1, neighbours 10"
+    assert NEIGHBOURS.format(neighbours=10) == "nearest neighbours graph 1, neighbours 10"
 
 
 @pytest.mark.parametrize("neighbours", [0, -1, 3, 9])

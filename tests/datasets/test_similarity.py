@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.spatial import distance_matrix
 from tests.drawing import examples
 
-from fairpass.datasets import similarity
-from fairpass.datasets.similarity import build_graph, directed_pairs, undirected_edges
+from fairpass.datasets import feature_graphs
+from fairpass.datasets.feature_graphs import directed_pairs, similarity_graph, undirected_edges
 from fairpass.errors import DataError
 
 DROPPED = {
@@ -87,7 +87,7 @@ far_tables = grid_tables.map(lambda table: 1e9 + table)
 @given(st.one_of(grid_tables, real_tables, tiny_tables, far_tables), thresholds)
 def test_equals_the_dense_recipe(features: NDArray[np.float64], threshold: float) -> None:
     before = features.copy()
-    edges = build_graph(features, threshold)
+    edges = similarity_graph(features, threshold)
     assert edges.dtype == np.int64
     np.testing.assert_array_equal(edges, dense_graph(features, threshold))
     np.testing.assert_array_equal(features, before)
@@ -99,20 +99,20 @@ def test_equals_the_dense_recipe_on_a_larger_table() -> None:
         [rng.normal(size=(300, 4)), rng.integers(0, 3, size=(300, 4)), 100 * rng.standard_cauchy((9, 4))]
     )
     for threshold in (0.5, 0.8, 0.99):
-        np.testing.assert_array_equal(build_graph(features, threshold), dense_graph(features, threshold))
+        np.testing.assert_array_equal(similarity_graph(features, threshold), dense_graph(features, threshold))
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     features = np.random.default_rng(1).normal(size=(200, 3))
     whole = directed_pairs(features, 0.6)
-    monkeypatch.setattr(similarity, "_BLOCK_VALUES", 1)
+    monkeypatch.setattr(feature_graphs, "_BLOCK_VALUES", 1)
     np.testing.assert_array_equal(directed_pairs(features, 0.6), whole)
 
 
 def test_memory_is_bounded() -> None:
     features = np.random.default_rng(2).normal(size=(20_000, 3))
     tracemalloc.start()
-    build_graph(features, 0.95)
+    similarity_graph(features, 0.95)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20_000**2 / 4  # bytes: an N x N matrix of bits would already be half of that
@@ -120,7 +120,7 @@ def test_memory_is_bounded() -> None:
 
 def test_a_duplicate_is_the_nearest_neighbour() -> None:
     # Rows 0 and 1 are equal, so m = 1 for both, and row 2 (s = 1/2) is near only by its own measure.
-    edges = build_graph([[0.0], [0.0], [1.0]], 0.9)
+    edges = similarity_graph([[0.0], [0.0], [1.0]], 0.9)
     assert edges.tolist() == [[0, 1], [0, 2], [1, 2]]
     assert directed_pairs([[0.0], [0.0], [1.0]], 0.9).tolist() == [[0, 1], [1, 0], [2, 0], [2, 1]]
 
@@ -140,7 +140,7 @@ def test_rounding_at_the_threshold_is_the_published_one(near: float, far: float,
 
 
 def test_threshold_one_has_no_edges() -> None:
-    assert build_graph(np.eye(3), 1).shape == (0, 2)
+    assert similarity_graph(np.eye(3), 1).shape == (0, 2)
 
 
 def test_undirected_edges() -> None:
@@ -151,13 +151,13 @@ def test_undirected_edges() -> None:
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.1, float("nan")])
 def test_threshold_out_of_range(threshold: float) -> None:
     with pytest.raises(DataError, match=r"'threshold' must be in \(0, 1\] \(got "):
-        build_graph(np.eye(3), threshold)
+        similarity_graph(np.eye(3), threshold)
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (0, 3), (3, 0), (3,), (2, 2, 2)])
 def test_not_a_table(shape: tuple[int, ...]) -> None:
     with pytest.raises(DataError, match="'features' must be a matrix with at least 2 rows and 1 column"):
-        build_graph(np.zeros(shape), 0.5)
+        similarity_graph(np.zeros(shape), 0.5)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e200])
@@ -165,4 +165,4 @@ def test_unusable_values(value: float) -> None:
     features = np.zeros((4, 3))
     features[2, 1] = value
     with pytest.raises(DataError, match=r"'features' must be finite .* in row 2, column 1"):
-        build_graph(features, 0.5)
+        similarity_graph(features, 0.5)

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import erdos_renyi_graph, homophily
 
 from fairpass.datasets.registry import load
-from fairpass.datasets.statistics import describe, statistics_row
+from fairpass.datasets.statistics import describe
 from fairpass.errors import DataError
 
 
@@ -206,10 +206,9 @@ def test_benchmarks(
         pytest.skip("bail.csv is not in FAIRPASS_DATA; `fairpass datasets fetch bail` downloads it")
     monkeypatch.setenv("FAIRPASS_CACHE", str(tmp_path))
     data = load(name)
-    row = statistics_row(name, data)
-    assert row[:4] == (name, nodes, edges, features)
-    assert (round(row.H, 3), round(row.H_f, 3)) == (H, H_f)
     found = describe(data)
+    assert (found.nodes, found.edges, found.features) == (nodes, edges, features)
+    assert (round(found.label_homophily, 3), round(found.sensitive_homophily, 3)) == (H, H_f)
     assert max(group.degree_max for group in found.groups) == max_degree
     assert found.isolated == 0
 
@@ -225,13 +224,10 @@ def test_missing_attribute(name: str) -> None:
     [
         ({"x": torch.full((7, 3), math.nan)}, "'x' must be a finite matrix"),
         ({"x": torch.zeros(0, 3)}, "'x' must be a finite matrix"),
-        ({"y": torch.zeros(6, dtype=torch.long)}, "'y' must hold one integer per node, 7 in all"),
-        ({"sens": torch.zeros(7)}, "'sens' must hold one integer per node, 7 in all .got float32"),
+        ({"y": torch.zeros(6, dtype=torch.long)}, "'y' must have one integer per node, 7 in all"),
+        ({"sens": torch.zeros(7)}, "'sens' must have one integer per node, 7 in all .got float32"),
         ({"edge_index": torch.zeros((3, 2), dtype=torch.long)}, r"'edge_index' must have shape \[2, edges\]"),
-        (
-            {"edge_index": torch.tensor([[0], [7]])},
-            r"'edge_index' must hold node numbers from 0 to 6 .got 0 to 7",
-        ),
+        ({"edge_index": torch.tensor([[0], [7]])}, r"'edge_index' must have node numbers from 0 to 6 .got 0 to 7"),
         ({"feature_names": ["a"] * 4}, "'feature_names' must name 3 features .got 4"),
         ({"sens_column": 3}, "'sens_column' must be None or one of the 3 columns of 'x' .got 3"),
     ],

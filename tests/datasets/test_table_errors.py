@@ -34,9 +34,7 @@ def edges(*pairs: tuple[Any, Any]) -> pd.DataFrame:
 def build(node_table: Any = None, edge_table: Any = None, **options: Any) -> Data:
     arguments = {"label": "paid", "sensitive": "sex", "id": "name"} | options
     return from_tables(
-        nodes() if node_table is None else node_table,
-        edges() if edge_table is None else edge_table,
-        **arguments,
+        nodes() if node_table is None else node_table, edges() if edge_table is None else edge_table, **arguments
     )
 
 
@@ -53,10 +51,7 @@ def changed(column: str, row: int, value: Any) -> pd.DataFrame:
     ("options", "message"),
     [
         ({"label": "payed"}, "'nodes' has no column 'payed': did you mean 'paid'"),
-        (
-            {"sensitive": "gender"},
-            "'nodes' has no column 'gender': it has 'name', 'age', 'job', 'sex', 'paid'",
-        ),
+        ({"sensitive": "gender"}, "'nodes' has no column 'gender': it has 'name', 'age', 'job', 'sex', 'paid'"),
         ({"id": "key"}, "'nodes' has no column 'key'"),
         ({"split": "part"}, "'nodes' has no column 'part'"),
         ({"features": ["age", "size"]}, "'nodes' has no column 'size'"),
@@ -95,14 +90,11 @@ def test_column_without_name(tmp_path: Path) -> None:
         ({"label": "sex"}, "'label' and 'sensitive' must be different columns .both are 'sex'"),
         ({"id": "paid"}, "'label' and 'id' must be different columns"),
         ({"split": "sex"}, "'sensitive' and 'split' must be different columns"),
-        ({"features": ["age", "paid"]}, "'features' must not hold the column given as 'label'"),
-        (
-            {"features": ["sex"]},
-            "'features' may hold the sensitive column 'sex' only with keep_sensitive=True",
-        ),
-        ({"features": ["age", "age"]}, "'features' must not hold a column twice"),
-        ({"features": "age"}, "'features' must be a list of columns .got the string 'age'"),
-        ({"drop": "age"}, "'drop' must be a list of columns"),
+        ({"features": ["age", "paid"]}, "'features' must not contain the column given as 'label'"),
+        ({"features": ["sex"]}, "'features' may contain the sensitive column 'sex' only with keep_sensitive=True"),
+        ({"features": ["age", "age"]}, "'features' must not contain a column twice"),
+        ({"features": "age"}, "'features' must be a list .got 'age'"),
+        ({"drop": "age"}, "'drop' must be a list .got 'age'"),
         ({"source": "b"}, "'source' and 'target' must be different columns of 'edges' .both are 'b'"),
         ({"features": []}, "no column that can be a feature"),
     ],
@@ -127,6 +119,34 @@ def test_two_features_of_one_name() -> None:
 def test_unknown_policy(option: str) -> None:
     with pytest.raises(DataError, match=f"'{option}' must be one of '.*' .got 'whatever'"):
         build(**{option: "whatever"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_levels": 1}, r"^'max_levels' must be at least 2 \(got 1\)$"),
+        ({"seed": -1}, r"^'seed' must be at least 0 \(got -1\)$"),
+        ({"seed": True}, r"^'seed' must be a whole number \(got True\)$"),
+        ({"label": ""}, r"^'label' must be a text that is not empty \(got ''\)$"),
+        ({"lable": "paid"}, r"^there is no option 'lable': did you mean 'label'\?$"),
+        ({"keep_sensitive": "no"}, r"^'keep_sensitive' must be true or false \(got 'no'\)$"),
+        ({"similarity": 0}, r"^'similarity' must be greater than 0 \(got 0\)$"),
+    ],
+)
+def test_wrong_option(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        build(**options)
+
+
+def test_required_option() -> None:
+    with pytest.raises(DataError, match=r"^'sensitive' is missing$"):
+        from_tables(nodes(), edges(), label="paid")
+
+
+def test_values_of_numpy_and_tuples_are_plain_in_the_provenance() -> None:
+    options = {"seed": np.int64(3), "drop": ("age",), "fractions": (0.4, 0.3, 0.3)}
+    stored = build(**options).provenance["options"]
+    assert (stored["seed"], stored["drop"], stored["fractions"]) == (3, ["age"], [0.4, 0.3, 0.3])
 
 
 def test_fractions() -> None:
@@ -185,23 +205,23 @@ def test_column_without_values() -> None:
     ids=["datetime", "zoned", "timedelta", "date", "period"],
 )
 def test_dates(values: Any) -> None:
-    with pytest.raises(DataError, match="column 'born' holds dates or times"):
+    with pytest.raises(DataError, match="column 'born' contains dates or times"):
         build(nodes(born=values))
 
 
 @pytest.mark.parametrize("values", [[1, "one"], [[1], [2]], [b"a", b"b"], [1j, 2j]], ids=str)
 def test_other_types(values: list[Any]) -> None:
-    with pytest.raises(DataError, match="column 'odd' must hold numbers, true/false or text only"):
+    with pytest.raises(DataError, match="column 'odd' must contain only numbers, true/false or text"):
         build(nodes(odd=pd.Series(values * 12)))
 
 
 def test_label_that_is_no_value() -> None:
-    with pytest.raises(DataError, match="column 'paid' must hold single values"):
+    with pytest.raises(DataError, match="column 'paid' must have single values"):
         build(nodes(paid=[[1], [2]] * 12))
 
 
 def test_number_and_its_text() -> None:
-    with pytest.raises(DataError, match="column 'paid' holds '1' both as a number and as text"):
+    with pytest.raises(DataError, match="column 'paid' contains '1' both as a number and as text"):
         build(nodes(paid=[1, "1", 0] * 8))
 
 
@@ -249,23 +269,23 @@ def test_positive(options: dict[str, Any], message: str) -> None:
 
 def test_label_absent_from_split() -> None:
     part = ["train", "train", "val", "out", "test", "test"] * 4
-    with pytest.raises(DataError, match="none of the 4 labelled nodes in the val split is of label 'yes'"):
+    with pytest.raises(DataError, match="none of the 4 labelled nodes in the val split has label 'yes'"):
         build(nodes(part=part), split="part")
 
 
 def test_group_absent_from_split() -> None:
     part = ["train"] * 6 + ["val"] * 6 + ["train", "train", "val", "val", *["test"] * 8]
-    with pytest.raises(DataError, match="none of the 8 labelled nodes in the test split is of group 'F'"):
+    with pytest.raises(DataError, match="none of the 8 labelled nodes in the test split has group 'F'"):
         build(nodes(part=part), split="part")
 
 
 def test_rare_group_in_a_random_split() -> None:
-    with pytest.raises(DataError, match="split is of group 'X'"):
+    with pytest.raises(DataError, match="split has group 'X'"):
         build(changed("sex", 0, "X"))
 
 
 def test_group_without_labelled_nodes() -> None:
-    with pytest.raises(DataError, match="in the train split is of group 'M'"):
+    with pytest.raises(DataError, match="in the train split has group 'M'"):
         build(nodes(paid=["no", "yes"] * 6 + [None] * 12))
 
 
@@ -289,11 +309,11 @@ def test_missing_id() -> None:
 
 def test_edge_to_unknown_id() -> None:
     strangers = [(f"q{i}", "p0") for i in range(7)]
-    message = r"column 'a' of 'edges' names nodes that do not exist \(7 ids, 8 edges\): 'q0', .*, 'q4', \.\.\.;"
+    message = r"column 'a' of 'edges' names nodes that do not exist \(7 ids, 8 edges, first in row 1\): 'q0', .*, 'q4', \.\.\.;"
     with pytest.raises(DataError, match=message):
         build(edge_table=edges(("p0", "p1"), *strangers, ("q0", "p1")))
     with pytest.raises(
-        DataError, match=r"column 'b' .* do not exist .1 ids, 1 edges.: 'q'; the nodes have ids such as 'p0'$"
+        DataError, match=r"column 'b' .* do not exist .1 ids, 1 edges, first in row 0.: 'q'; the nodes have ids such as 'p0'$"
     ):
         build(edge_table=edges(("p0", "q")))
 
@@ -376,8 +396,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opening", "what"),
-    [(b"PAR1", "a Parquet file"), (b"PK\x03\x04", "a zip"), (b"\x1f\x8b", "a gzip archive")],
+    ("opening", "what"), [(b"PAR1", "a Parquet file"), (b"PK\x03\x04", "a zip"), (b"\x1f\x8b", "a gzip archive")]
 )
 def test_other_file_called_csv(tmp_path: Path, opening: bytes, what: str) -> None:
     path = tmp_path / "nodes.csv"
@@ -499,9 +518,9 @@ def test_new_table_without_a_sensitive_feature() -> None:
 
 
 def test_new_table_with_other_types() -> None:
-    with pytest.raises(DataError, match=r"column 'age' must hold numbers .got string values"):
+    with pytest.raises(DataError, match=r"column 'age' must contain numbers .got string values"):
         build(nodes(age="old"), encoding=encoded())
-    with pytest.raises(DataError, match="column 'age' holds dates or times"):
+    with pytest.raises(DataError, match="column 'age' contains dates or times"):
         build(nodes(age=pd.Timestamp("2020-01-01")), encoding=encoded())
 
 

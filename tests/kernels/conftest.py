@@ -9,10 +9,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from tests.kernels.backends import OneByOne
 from torch import Tensor
 
 from fairpass.kernels import split
 from fairpass.kernels.directions import default_directions, draw
+from fairpass.kernels.dispatch import BACKENDS
 
 Array = NDArray[np.float64]
 
@@ -53,6 +55,13 @@ def one_place(random: np.random.Generator, n: int, d: int) -> Array:
 
 
 SHAPES = [normal, uniform, clusters, outliers, heavy_tails, duplicates, strip, one_place]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_backend() -> Iterator[None]:
+    """Register a backend that the library does not have: one class and one entry are enough for the battery."""
+    with mock.patch.dict(BACKENDS, {OneByOne.name: OneByOne}):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -324,10 +324,7 @@ def test_groups_know_their_members() -> None:
         (torch.tensor([0, 0, -1]), r"'sens' must name at least two groups \(got group sizes \[2\]"),
         (torch.tensor([-1, -1]), "'sens' must name at least two groups"),
         (torch.tensor([], dtype=torch.int64), "'sens' must name at least two groups"),
-        (
-            torch.tensor([0, 2, 2]),
-            r"'sens' must number its groups without gaps \(got group sizes \[1, 0, 2\]",
-        ),
+        (torch.tensor([0, 2, 2]), r"'sens' must number its groups without gaps \(got group sizes \[1, 0, 2\]"),
     ],
 )
 def test_groups_must_be_two_or_more(sens: Tensor, message: str) -> None:

@@ -1,30 +1,36 @@
 """Which backend is taken, and that none of them holds a matrix of all pairs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 from unittest import mock
 
 import pytest
 import torch
+from tests.kernels.backends import OneByOne
 from torch import Tensor
 from torch.autograd import backward
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fairpass.errors import NarrowKernelWarning, QuadraticCostWarning
-from fairpass.kernels import dispatch, gauss_slope, gauss_sum, laplace_sum, sums
+from fairpass.kernels import gauss_slope, gauss_sum, laplace_sum, pairwise
+from fairpass.kernels.backend import KernelBackend, Problem
 from fairpass.kernels.cost import pairwise_cost
-from fairpass.kernels.dispatch import FEW_PAIRS, Backend, Plan, choose
-from fairpass.kernels.split import cut
+from fairpass.kernels.dispatch import BACKENDS, Backend, choose
+from fairpass.kernels.pairwise import Tiled
+from fairpass.kernels.split import FEW_PAIRS, Split, cut
 from fairpass.kernels.sums import gauss_gram
 
 Make = Callable[..., Tensor]
 Shape = Callable[[int], Tensor]
 
 
-def plan(points: Tensor, alpha: float = 1.0, q: int = 3, backend: Backend = "auto") -> Plan:
+def plan(
+    points: Tensor, alpha: float = 1.0, q: int = 3, backend: Backend = "auto", directions: int | None = None
+) -> KernelBackend:
     batch = points if points.dim() == 3 else points[None]
-    return choose(batch, batch, q, torch.full((len(batch),), alpha, dtype=points.dtype), backend, 1e-7)
+    alphas = torch.full((len(batch),), alpha, dtype=points.dtype)
+    return choose(Problem(batch, batch, alphas, q, 1e-7, directions), backend)
 
 
 def normal(n: int, d: int = 2) -> Tensor:
@@ -71,38 +77,49 @@ wide = pytest.mark.parametrize("shape", WIDE.values(), ids=WIDE.keys())
 
 @pytest.mark.parametrize("backend", ["dense", "tiled", "spectral", "split", "sliced"])
 def test_what_is_asked_for_is_done(backend: Backend) -> None:
-    assert plan(normal(1000), backend=backend).backend == backend
+    assert plan(normal(1000), backend=backend).name == backend
+
+
+def test_every_backend_has_a_name() -> None:
+    assert ("auto", "exact", *BACKENDS) == (*get_args(Backend), OneByOne.name)
+
+
+def test_a_registered_backend_is_taken_by_its_name() -> None:
+    backend: Any = OneByOne.name
+    assert isinstance(plan(normal(10), backend=backend), OneByOne)
+    with pytest.raises(ValueError, match=r"'backend' must be one of .* 'one by one'"):
+        gauss_sum(normal(10), normal(10), normal(10), 1.0, backend="two by two")  # type: ignore[arg-type] # the point
 
 
 def test_few_points_are_taken_by_pairs() -> None:
-    assert plan(normal(int(FEW_PAIRS**0.5))).backend == "tiled"
+    assert plan(normal(int(FEW_PAIRS**0.5))).name == "tiled"
 
 
 def test_many_points_are_spectral_in_low_dimension_and_sliced_in_higher() -> None:
-    assert [plan(normal(20_000, d), 0.05).backend for d in (1, 2, 3, 4, 9)] == ["spectral"] * 3 + ["sliced"] * 2
-    assert [plan(normal(10_000, d), backend="exact").backend for d in (1, 2, 3, 4)] == ["spectral"] * 3 + ["tiled"]
+    assert [plan(normal(20_000, d), 0.05).name for d in (1, 2, 3, 4, 9)] == ["spectral"] * 3 + ["sliced"] * 2
+    assert [plan(normal(10_000, d), backend="exact").name for d in (1, 2, 3, 4)] == ["spectral"] * 3 + ["tiled"]
 
 
 def test_all_sums_of_the_same_points_have_the_same_kernel() -> None:
     """Neither columns nor problems of a batch count, or a layer would compare values of two kernels."""
     for n in range(100, 1600, 100):
         x = normal(n, 5)
-        chosen = {plan(points, 0.05, q).backend for points in (x, x.expand(6, -1, -1)) for q in (1, 7)}
+        chosen = {plan(points, 0.05, q).name for points in (x, x.expand(6, -1, -1)) for q in (1, 7)}
         assert len(chosen) == 1
     assert chosen == {"sliced"}
-    assert plan(normal(100, 5)).backend == "tiled"
+    assert plan(normal(100, 5)).name == "tiled"
 
 
 def test_more_directions_must_pay() -> None:
-    x = normal(2000, 4)[None]
-    chosen = [choose(x, x, 1, torch.full((1,), 0.05), "auto", 1e-7, count).backend for count in (None, 50, 100_000)]
+    x = normal(2000, 4)
+    chosen = [plan(x, 0.05, 1, directions=count).name for count in (None, 50, 100_000)]
     assert chosen == ["sliced", "sliced", "tiled"]
 
 
 def test_many_pairs_are_announced_before_they_are_visited() -> None:
     x, w = normal(300, 5), torch.ones(300, 1)
-    with mock.patch.object(dispatch, "MANY_PAIRS", 300 * 300 - 1):
-        with mock.patch.object(sums, "pairwise_sum", side_effect=AssertionError) as visit:
+    with mock.patch.object(pairwise, "MANY_PAIRS", 300 * 300 - 1):
+        with mock.patch.object(Tiled, "sum", side_effect=AssertionError) as visit:
             for call in (
                 lambda: gauss_sum(x, x, w, 1.0),
                 lambda: gauss_slope(x, w, 1.0, backend="exact"),
@@ -131,18 +148,19 @@ def test_slices_that_nobody_chose_are_announced_where_they_are_far_off() -> None
 
 
 def test_the_warning_comes_with_an_estimate() -> None:
+    x = torch.zeros(1, 100_000, 1)
+    problem = Problem(x, x, torch.ones(1))
     with pytest.warns(
         QuadraticCostWarning, match="over 100,000 nodes visits all 10,000,000,000 pairs, .* about 2[0-9] s"
     ):
-        dispatch.warn_of_pairs(100_000, 100_000, 1, "do something else")
+        pairwise.warn_of_pairs(problem, "do something else")
 
 
 @wide
 def test_wide_spans_are_cut(oracle: Make, shape: Shape) -> None:
     x = shape(20_000)
     found = plan(x)
-    assert found.backend == "split"
-    assert found.cuts is not None
+    assert isinstance(found, Split)
     ((pieces, cost),) = found.cuts
     # Every target is in one piece; the pieces are few; and together much cheaper than the pairs.
     assert torch.equal(torch.cat([piece.targets for piece in pieces]).sort().values, torch.arange(20_000))
@@ -158,14 +176,14 @@ def test_wide_spans_are_cut(oracle: Make, shape: Shape) -> None:
 @pytest.mark.parametrize("shape", [lambda n: 3000 * normal(n), bulk_with_outliers, cauchy])
 def test_raw_logits_of_a_small_graph_are_taken_by_pairs(shape: Shape) -> None:
     """A thousand nodes, logits in the thousands: a spectral box would have fifty thousand modes a side."""
-    assert plan(shape(1000)).backend == "tiled"
+    assert plan(shape(1000)).name == "tiled"
 
 
 def test_one_wide_problem_does_not_spoil_a_batch() -> None:
     x = normal(5000).repeat(4, 1, 1)
     x[2] *= 1000
     found = plan(x)
-    assert found.cuts is not None
+    assert isinstance(found, Split)
     pieces = [len(problem.pieces) for problem in found.cuts]
     assert pieces[2] > 1
     assert pieces[:2] + pieces[3:] == [1, 1, 1]
@@ -174,8 +192,8 @@ def test_one_wide_problem_does_not_spoil_a_batch() -> None:
 def test_few_targets_amidst_many_sources() -> None:
     """A piece cannot be made of less than a target, however many sources there are."""
     targets, sources = 1000 * normal(5), 1000 * normal(100_000)
-    found = choose(targets[None], sources[None], 1, torch.ones(1), "auto", 1e-7)
-    assert found.backend in ("tiled", "split")
+    found = choose(Problem(targets[None], sources[None], torch.ones(1)), "auto")
+    assert found.name in ("tiled", "split")
 
 
 def test_sources_out_of_reach_are_left_out() -> None:

@@ -137,16 +137,11 @@ def test_in_single_precision_as_good_as_the_layers() -> None:
         ({"moments": torch.ones(1, 4)}, "a constant, cosines and sines"),
         ({"moments": torch.ones(1, 3, 3)}, "moments for each dimension"),
         ({"moments": torch.full((1, 3), float("inf"))}, "finite numbers in 'moments'"),
-        ({"moments": None}, "the tensors of a series or of sources"),
+        ({"moments": None}, "the tensors of a series, slices or sources"),
     ],
 )
 def test_tensors_that_are_no_field_are_refused(change: dict[str, Tensor | None], message: str) -> None:
-    good = {
-        "alpha": torch.tensor(1.0),
-        "center": torch.zeros(1),
-        "side": torch.ones(1),
-        "moments": torch.ones(1, 3),
-    }
+    good = {"alpha": torch.tensor(1.0), "center": torch.zeros(1), "side": torch.ones(1), "moments": torch.ones(1, 3)}
     field_of(good)
     with pytest.raises(ValueError, match=message):
         field_of({name: value for name, value in {**good, **change}.items() if value is not None})

@@ -10,17 +10,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawing import examples
+from tests.kernels.backends import BACKENDS, WITHOUT_EPS
 from torch import Tensor
 from torch.autograd import backward, gradcheck, gradgradcheck
 
-from fairpass.kernels import gauss_slope, gauss_sum, sums
+from fairpass.kernels import gauss_slope, gauss_sum
+from fairpass.kernels.backend import KernelBackend
 from fairpass.kernels.directions import default_directions, draw
 from fairpass.kernels.dispatch import Backend
 
 Make = Callable[..., Tensor]
 Context = Callable[[], AbstractContextManager[None]]
 
-BACKENDS: list[Backend] = ["dense", "tiled", "spectral", "split", "sliced", "exact", "auto"]
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 low_dimension = pytest.mark.parametrize("d", [1, 2, 3])
 WIDEST = {1: 300.0, 2: 15.0, 3: 2.5}  # reaches, for the spectral backend
@@ -84,7 +85,7 @@ def test_error_is_a_few_eps(
     error = (slopes - by_pairs(points, w, alpha, backend)).abs().amax(-1) / (math.sqrt(alpha) * unit)
     # Rounding counts the coordinates' digits: two of them differ by no less than that of the larger one.
     rounding = 64 * torch.finfo(torch.float64).eps * (1 + math.sqrt(alpha) * span * (1 + offset))
-    assert float(error.max()) <= (0 if backend in ("dense", "tiled", "sliced") else 6 * eps) + rounding
+    assert float(error.max()) <= (0 if backend in WITHOUT_EPS else 6 * eps) + rounding
     wanted = w.mT @ gauss_sum(points, points, w, alpha, backend=reference(backend))
     assert float(((gram - wanted).abs() / (unit * unit[:, None])).max()) <= eps + 1e-13
 
@@ -201,7 +202,7 @@ def test_each_piece_of_a_wide_problem_has_its_own_origin() -> None:
 
 def test_spectral_visits_no_pairs() -> None:
     x, w = (z.requires_grad_() for z in problem(10, 2000))
-    with mock.patch.object(sums, "_slopes", side_effect=AssertionError):
+    with mock.patch.object(KernelBackend, "slopes_and_sums", side_effect=AssertionError):
         backward(gauss_slope(x, w, 1.0)[0].sum())
 
 

@@ -12,18 +12,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from tests.drawing import examples
+from tests.kernels.backends import BACKENDS, WITHOUT_EPS
 from torch import Tensor
 from torch.autograd import backward, gradcheck, gradgradcheck
 
-from fairpass.kernels import gauss_sum, sums
+from fairpass.kernels import gauss_sum
 from fairpass.kernels.box import fit_box
 from fairpass.kernels.dispatch import Backend
-from fairpass.kernels.spectral import Expansion
+from fairpass.kernels.pairwise import Tiled
+from fairpass.kernels.spectral import BoxExpansion
 
 Make = Callable[..., Tensor]
 Context = Callable[[], AbstractContextManager[None]]
 
-BACKENDS: list[Backend] = ["dense", "tiled", "spectral", "split", "sliced", "exact", "auto"]
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 low_dimension = pytest.mark.parametrize("d", [1, 2, 3])
 # How wide a box may be, in reaches, before its modes are too many for a quick test.
@@ -88,7 +89,7 @@ def test_error_is_within_eps(
     if backend == "sliced":
         # Small angles are rounded as the features are, large ones in float64.
         rounding += 16 * torch.finfo(torch.float64).eps * math.sqrt(alpha) * span * (1 + offset)
-    assert float(error.max()) <= (0 if backend in ("dense", "tiled", "sliced") else eps) + rounding
+    assert float(error.max()) <= (0 if backend in WITHOUT_EPS else eps) + rounding
 
 
 @pytest.mark.parametrize("backend", ["dense", "tiled", "sliced", "exact", "auto"])
@@ -218,21 +219,21 @@ def test_moments_of_two_halves_add_up(d: int) -> None:
     _, s, w = problem(12, m=100, d=d)
     points, strengths = s.mT[None].contiguous(), w.mT[None]
     box = fit_box((points,), torch.ones(1, dtype=torch.float64), 1e-7)
-    whole = Expansion(box, points).moments(strengths)
+    whole = BoxExpansion(box, points).moments(strengths)
     first, second = (
-        Expansion(box, points[..., part].contiguous()).moments(strengths[..., part])
+        BoxExpansion(box, points[..., part].contiguous()).moments(strengths[..., part])
         for part in (slice(37), slice(37, None))
     )
     torch.testing.assert_close(first + second, whole, rtol=0, atol=1e-12)
-    out = Expansion(box, points).evaluate(first + second)
+    out = BoxExpansion(box, points).evaluate(first + second)
     torch.testing.assert_close(out[0].mT, gauss_sum(s, s, w, 1.0, backend="spectral"))
 
 
 def test_many_points_are_taken_in_chunks(oracle: Make) -> None:
     _, x, w = problem(13, m=2000)
     with (
-        mock.patch("fairpass.kernels.spectral.CHUNK_NUMBERS", 1 << 14),
-        mock.patch("fairpass.kernels.spectral.KEEP_NUMBERS", 0),
+        mock.patch("fairpass.kernels.series.CHUNK_NUMBERS", 1 << 14),
+        mock.patch("fairpass.kernels.series.KEEP_NUMBERS", 0),
     ):
         out = gauss_sum(x, x, w, 1.0, backend="spectral")
     torch.testing.assert_close(out, oracle(x, x, w, 1.0), rtol=0, atol=1e-7 * float(w.abs().sum(0).max()))
@@ -241,7 +242,7 @@ def test_many_points_are_taken_in_chunks(oracle: Make) -> None:
 @pytest.mark.parametrize("backend", ["spectral", "auto"])
 def test_spectral_visits_no_pairs(backend: Backend) -> None:
     _, x, w = problem(14, m=2000)
-    with mock.patch.object(sums, "pairwise_sum", side_effect=AssertionError):
+    with mock.patch.object(Tiled, "sum", side_effect=AssertionError):
         gauss_sum(x, x, w, 1.0, backend=backend)
 
 

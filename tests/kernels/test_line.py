@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 from torch import Tensor
 
-from fairpass.kernels import gauss_slope, line
-from fairpass.kernels.line import MAX_WAVES, Line, fit_line
+from fairpass.kernels import gauss_slope, line, series
+from fairpass.kernels.backend import Problem
+from fairpass.kernels.line import MAX_WAVES, Line
 from fairpass.kernels.sums import gauss_gram
 
 Make = Callable[..., Tensor]
@@ -32,8 +33,13 @@ WAYS = {
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
     with ExitStack() as stack:
         for name, value in WAYS[request.param].items():
-            stack.enter_context(mock.patch.object(line, name, value))
+            module = line if name == "FEW_POINTS" else series
+            stack.enter_context(mock.patch.object(module, name, value))
         yield request.param
+
+
+def fit_line(points: Tensor, alpha: Tensor, eps: float) -> Line | None:
+    return Line.fit(Problem(points, points, alpha, eps=eps))
 
 
 def strengths_of(seed: int, n: int, q: int) -> Tensor:
@@ -109,7 +115,7 @@ def test_as_many_waves_as_are_accurate() -> None:
     points = torch.linspace(0, 1, 50)[None, :, None]
     fitted = fit_line(0.999 * widest * points, alpha, eps)
     assert isinstance(fitted, Line)
-    assert fitted.waves == MAX_WAVES
+    assert fitted.line.waves == MAX_WAVES
     assert fit_line(1.001 * widest * points, alpha, eps) is None
 
 

@@ -14,7 +14,7 @@ from tests.drawing import examples
 from torch import Tensor
 from torch.autograd.functional import hessian
 
-from fairpass.kernels import Discrepancy, Groups, gauss_slope, gauss_sum, sliced
+from fairpass.kernels import Discrepancy, Groups, gauss_slope, gauss_sum, series
 from fairpass.kernels.directions import MOST_DIRECTIONS, default_directions, draw
 from fairpass.kernels.sliced import SlicedExpansion, Slices
 
@@ -209,7 +209,7 @@ def test_chunks_change_nothing(keep: int) -> None:
         return [slopes, gram, *torch.autograd.grad(slopes.square().sum(), (points, w))]
 
     whole = everything()
-    with mock.patch.object(sliced, "CHUNK_NUMBERS", 1), mock.patch.object(sliced, "KEEP_NUMBERS", keep):
+    with mock.patch.object(series, "CHUNK_NUMBERS", 1), mock.patch.object(series, "KEEP_NUMBERS", keep):
         torch.testing.assert_close(everything(), whole)
 
 

@@ -32,7 +32,8 @@ def small_graph(nodes: int = 150, *, classes: int = 2, groups: int = 2, seed: in
         data.y = torch.randint(classes, (nodes,), generator=generator)
         data.label_names = [f"label {i}" for i in range(classes)]
         split = stratified_split(data.y, data.sens, seed=seed)
-        data.train_mask, data.val_mask, data.test_mask = split.train, split.val, split.test
+        masks = (split.train, split.val, split.test)
+        data.train_mask, data.val_mask, data.test_mask = map(torch.from_numpy, masks)
     data.x = torch.cat([data.x, data.sens[:, None].float()], 1)
     data.feature_names, data.sens_column = [*data.feature_names, "group"], 6
     return data

@@ -15,7 +15,7 @@ from fairpass.errors import DataError
 from fairpass.methods import FairVGNN
 from fairpass.methods.fairvgnn import _FairViews
 from fairpass.methods.fairvgnn_encoders import ENCODERS, MaskedEncoder, MaskedGAT, MaskedGIN, MaskedSAGE, attended
-from fairpass.nn import Structure
+from fairpass.nn import SparseOperator
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Task, Training
 
@@ -81,7 +81,7 @@ def test_shared_work_is_the_literal_masked_pass(task: Task, backbone: Backbone) 
 
 def test_gradient_of_attention() -> None:
     torch.manual_seed(0)
-    structure = Structure(torch.tensor([[0, 1, 2, 3, 4, 0], [1, 0, 1, 4, 3, 3]]), 6)
+    structure = SparseOperator.from_edge_index(torch.tensor([[0, 1, 2, 3, 4, 0], [1, 0, 1, 4, 3, 3]]), 6, "gat")
     vectors = [torch.randn(6, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     assert torch.autograd.gradcheck(lambda t, s, v: attended(t, s, v, structure, 0.2), vectors)
 

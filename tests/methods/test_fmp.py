@@ -66,7 +66,7 @@ def test_gradient_is_autograds(groups: int, classes: int) -> None:
 def test_layers_are_the_stated_iteration(data: Data, penalty: Literal["l2", "l1"]) -> None:
     l1, l2, gamma, beta = 3.0, 2.0, 1 / 3, 1.5
     task = Task(data)
-    adjacency, H = task.adjacency("gcn"), torch.randn(150, 2)
+    adjacency, H = task.operator("gcn"), torch.randn(150, 2)
     D = torch.where(data.sens == 1, 1 / (data.sens == 1).sum(), -1 / (data.sens == 0).sum())[None]
 
     def g(u: Tensor, at: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ def test_more_weight_lowers_the_differences_more() -> None:
 def test_without_weight_it_is_personalised_smoothing(data: Data) -> None:
     task, H = Task(data), torch.randn(150, 2)
     expected = APPNP(K=4, alpha=0.25)(H, data.edge_index)
-    got, _ = FMPPropagation(4, 0.0, 3.0)(H, task.adjacency("gcn"), GroupGaps(task.groups))
+    got, _ = FMPPropagation(4, 0.0, 3.0)(H, task.operator("gcn"), GroupGaps(task.groups))
     torch.testing.assert_close(got, expected)
 
 

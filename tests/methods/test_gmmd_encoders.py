@@ -18,7 +18,7 @@ from fairpass.errors import ModelFileError
 from fairpass.methods import GMMD, GMMDS, load_model
 from fairpass.methods.gmmd_program import FairMessagePassing, contrasts
 from fairpass.methods.population import fit_all
-from fairpass.nn import Adjacency, GMMDPropagation
+from fairpass.nn import GMMDPropagation, SparseOperator
 from fairpass.nn.scaling import FeatureScaler
 from fairpass.training import Task, Training
 
@@ -227,7 +227,7 @@ def test_derivatives(classes: int, columns: Any) -> None:
     task = logits_as_features(classes, centred=False, nodes=24)
     options: Any = {"bandwidth": "fixed", "lambda_f": 3.0, "fair_steps": 2}
     program = program_of(columns, task, **options).double()
-    operator = Adjacency.from_edge_index(task.edge_index, task.num_nodes, dtype=torch.float64)
+    operator = SparseOperator.from_edge_index(task.edge_index, task.num_nodes, dtype=torch.float64)
 
     def of(x: Tensor) -> Tensor:
         inside = copy.copy(task)

@@ -8,7 +8,8 @@ import torch
 
 from fairpass.errors import DataError
 from fairpass.metrics import bootstrap_intervals, evaluate
-from fairpass.metrics.bootstrap import _Sample, _weights
+from fairpass.metrics.bootstrap import Resample, draw_weights
+from fairpass.metrics.inputs import Sample
 
 Make = Callable[..., SimpleNamespace]
 METRICS = ["auc", "f1", "acc", "balanced_acc", "delta_dp", "delta_eo", "equalized_odds"]
@@ -18,9 +19,9 @@ METRICS = ["auc", "f1", "acc", "balanced_acc", "delta_dp", "delta_eo", "equalize
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_resample_is_measured_as_evaluate_would(make_problem: Make, classes: int, seed: int) -> None:
     p = make_problem(seed, n=80, classes=classes, groups=3, unknown=True)
-    sample = _Sample(p.y, p.scores, p.pred, p.sens, 3)
-    (weights,) = _weights(p.y * 10 + p.sens, 3, seed=0)
-    found = sample.metrics(weights)
+    sample = Sample.scored(p.y, p.scores, p.sens)
+    (weights,) = draw_weights(sample.y * 10 + sample.sens, 3, seed=0)
+    found = sample.measure(Resample(sample)(weights))
     for i, row in enumerate(weights.long().numpy()):
         nodes = np.repeat(np.arange(80), row)
         expected = evaluate(p.y[nodes], p.scores[nodes], sens=p.sens[nodes])
@@ -29,10 +30,10 @@ def test_a_resample_is_measured_as_evaluate_would(make_problem: Make, classes: i
 
 
 def test_strata_keep_their_sizes() -> None:
-    strata = np.random.default_rng(0).integers(5, size=200)
-    (weights,) = _weights(strata, 50, seed=1)
+    strata = torch.from_numpy(np.random.default_rng(0).integers(5, size=200))
+    (weights,) = draw_weights(strata, 50, seed=1)
     for stratum in range(5):
-        drawn = weights[:, torch.from_numpy(strata == stratum)].sum(1)
+        drawn = weights[:, strata == stratum].sum(1)
         assert (drawn == int((strata == stratum).sum())).all()
     assert weights.mean(0).sub(1).abs().max() < 1  # every node is drawn, about once on average
 

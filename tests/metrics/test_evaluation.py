@@ -159,7 +159,7 @@ def test_frozen_and_readable(make_problem: Make) -> None:
     p = make_problem(4)
     e = evaluate(p.y, p.scores, sens=p.sens, bootstrap=20)
     with pytest.raises(FrozenInstanceError):
-        e.auc = 1.0  # type: ignore[misc]  # wrong on purpose
+        e.auc = 1.0  # type: ignore[attr-defined]  # wrong on purpose
     assert repr(e).startswith(f"Evaluation(AUC={100 * e.auc:.2f}, F1=")
     assert "\n" not in repr(e)
     assert f"auc 95 % interval: {100 * e.intervals['auc'].low:.2f}" in str(e)

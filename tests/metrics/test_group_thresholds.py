@@ -33,11 +33,7 @@ def rate_gaps(probability: Any, y: Any, sens: Any) -> dict[str, float]:
     count = sens.max() + 1
     rates = [[probability[(sens == g) & chosen].mean() for g in range(count)] for chosen in (y >= 0, y == 1, y == 0)]
     positive, true, false = (max(each) - min(each) for each in rates)
-    return {
-        "demographic_parity": positive,
-        "true_positive_rate_parity": true,
-        "equalized_odds": max(true, false),
-    }
+    return {"demographic_parity": positive, "true_positive_rate_parity": true, "equalized_odds": max(true, false)}
 
 
 @pytest.mark.parametrize("groups", [2, 3])

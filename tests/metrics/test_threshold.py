@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 
 from fairpass.errors import DataError
-from fairpass.metrics import accuracy, balanced_accuracy, best_threshold, f1, five, selection
+from fairpass.metrics import SplitMetrics, accuracy, balanced_accuracy, best_threshold, f1, selection
 from fairpass.metrics.threshold import Objective
 
 Make = Callable[..., SimpleNamespace]
@@ -19,8 +19,8 @@ OBJECTIVES = get_args(Objective)
 
 def _quality(p: SimpleNamespace, threshold: float, objective: str) -> float:
     if objective == "selection":
-        numbers = five(torch.tensor(p.scores), torch.tensor(p.y), torch.tensor(p.sens), threshold)
-        return float(selection(numbers))
+        measure = SplitMetrics(torch.tensor(p.y), torch.tensor(p.sens), threshold=threshold)
+        return float(selection(measure(torch.tensor(p.scores))))
     metric = {"accuracy": accuracy, "f1": f1, "balanced_accuracy": balanced_accuracy}[objective]
     return metric(p.y, (p.scores > threshold).astype(int))
 

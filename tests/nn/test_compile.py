@@ -93,8 +93,6 @@ def test_default_backend(data: Data) -> None:
     model = Model(5, GMMDPropagation(fair_steps=2))
     compiled = torch.compile(model)
     for expected, found in zip(
-        gradients(model, model, data, data.edge_index),
-        gradients(model, compiled, data, data.edge_index),
-        strict=True,
+        gradients(model, model, data, data.edge_index), gradients(model, compiled, data, data.edge_index), strict=True
     ):
         assert torch.allclose(expected, found, atol=1e-5)

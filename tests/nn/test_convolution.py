@@ -9,14 +9,12 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from torch_geometric.nn.models import GAT, GCN, GraphSAGE
 
-from fairpass.nn import GNN, Adjacency, Structure
-from fairpass.nn.adjacency import Kind
+from fairpass.nn import GNN, SparseOperator
 from fairpass.nn.convolution import (
     Backbone,
     GATConvolution,
     GCNConvolution,
     GINConvolution,
-    Operator,
     SAGEConvolution,
     convolution,
 )
@@ -28,11 +26,10 @@ BACKBONES: list[Backbone] = ["gcn", "gin", "gat", "sage"]
 WIDTHS = [(5, 3), (3, 5)]
 
 
-def operator(graph: SimpleNamespace, backbone: Backbone, edge_weight: Tensor | None = None) -> Operator:
-    if backbone == "gat":
-        return Structure(graph.edge_index, graph.n)
-    kind: Kind = "mean" if backbone == "sage" else backbone
-    return Adjacency.from_edge_index(graph.edge_index, graph.n, kind, edge_weight=edge_weight, dtype=torch.float64)
+def operator(graph: SimpleNamespace, backbone: Backbone, edge_weight: Tensor | None = None) -> SparseOperator:
+    return SparseOperator.from_edge_index(
+        graph.edge_index, graph.n, backbone, edge_weight=edge_weight, dtype=torch.float64
+    )
 
 
 def gcn_like(ours: Any, a: int, b: int) -> tuple[nn.Module, list[tuple[Tensor, Tensor]]]:
@@ -101,8 +98,7 @@ def test_gcn_with_edge_weights_agrees_with_pyg(make_graph: MakeGraph, directed: 
     with torch.no_grad():
         weight.copy_(ours.weight.T)
     torch.testing.assert_close(
-        ours(graph.x, operator(graph, "gcn", graph.edge_weight)),
-        theirs(graph.x, graph.edge_index, graph.edge_weight),
+        ours(graph.x, operator(graph, "gcn", graph.edge_weight)), theirs(graph.x, graph.edge_index, graph.edge_weight)
     )
 
 
@@ -194,11 +190,8 @@ def test_errors(make_graph: MakeGraph) -> None:
     adjacency, structure = operator(graph, "gcn"), operator(graph, "gat")
     with pytest.raises(ValueError, match=r"'backbone' must be one of .* \(got 'cheb'\)"):
         convolution("cheb", 2, 2)  # type: ignore[arg-type] # the mistake under test
-    with pytest.raises(ValueError, match=r"'operator' must be an Adjacency for a GCN \(got a Structure\)"):
-        GCNConvolution(2, 2)(graph.x, structure)
-    with pytest.raises(ValueError, match=r"'operator' must be an Adjacency for a GIN \(got a Structure\)"):
-        GINConvolution(2, 2)(graph.x, structure)
-    with pytest.raises(ValueError, match=r"'operator' must be an Adjacency for a GraphSAGE \(got a Structure\)"):
-        SAGEConvolution(2, 2)(graph.x, structure)
-    with pytest.raises(ValueError, match=r"'operator' must be a Structure for a GAT \(got an Adjacency\)"):
-        GATConvolution(2, 2)(graph.x, adjacency)
+    for layer in (GCNConvolution(2, 2), GINConvolution(2, 2), SAGEConvolution(2, 2)):
+        with pytest.raises(ValueError, match=r"'operator' must have entries of its own \(got kind 'gat'"):
+            layer.double()(graph.x, structure)
+    with pytest.raises(ValueError, match=r"'operator' must be of kind 'gat' for attention \(got 'gcn'\)"):
+        GATConvolution(2, 2).double()(graph.x, adjacency)

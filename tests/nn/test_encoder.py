@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
-from fairpass.nn import Adjacency, Encoder, Structure
-from fairpass.nn.convolution import Operator
+from fairpass.nn import Encoder, SparseOperator
 from fairpass.nn.encoder import EncoderKind
 from fairpass.nn.members import members
 
@@ -21,12 +20,10 @@ BATCHED: list[EncoderKind] = ["mlp", "linear", "gcn", "sage", "gin"]  # attentio
 WIDTHS = (5, 6, 6, 2)
 
 
-def operator(graph: SimpleNamespace, kind: EncoderKind) -> Operator | None:
+def operator(graph: SimpleNamespace, kind: EncoderKind) -> SparseOperator | None:
     if kind == "mlp" or kind == "linear":  # not `in`: mypy narrows the type by `==` alone
         return None
-    if kind == "gat":
-        return Structure(graph.edge_index, graph.n)
-    return Adjacency.from_edge_index(graph.edge_index, graph.n, "mean" if kind == "sage" else kind, dtype=torch.float64)
+    return SparseOperator.from_edge_index(graph.edge_index, graph.n, kind, dtype=torch.float64)
 
 
 def theirs(layer: Any, kind: EncoderKind, edge_index: Tensor) -> Callable[[Tensor], Tensor]:
@@ -152,5 +149,7 @@ def test_errors(make_graph: MakeGraph) -> None:
     with pytest.raises(ValueError, match=r"'kind' must be one of \('mlp', .*'gin'\) \(got 'cheb'\)"):
         Encoder("cheb", (2, 2))  # type: ignore[arg-type] # the mistake under test
     graph = make_graph()
-    with pytest.raises(ValueError, match=r"'operator' must be an Adjacency for a GCN \(got a Structure\)"):
+    with pytest.raises(ValueError, match=r"'operator' must have entries of its own \(got kind 'gat'"):
         Encoder("gcn", (2, 2)).double()(graph.x, operator(graph, "gat"))
+    with pytest.raises(ValueError, match=r"'operator' must be given for 'gcn' \(got None\)"):
+        Encoder("gcn", (2, 2)).double()(graph.x)

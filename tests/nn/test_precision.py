@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairpass.nn import GNN, MLP, Adjacency, Attention, Structure
+from fairpass.nn import GNN, MLP, Attention, SparseOperator
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-STRUCTURE = Structure(EDGES, 3)
+STRUCTURE = SparseOperator.from_edge_index(EDGES, 3, "gat")
 Layer = Callable[[Tensor], Tensor]
 
 
@@ -18,7 +18,7 @@ def gcn(out_channels: int) -> Layer:
 
     def layer(x: Tensor) -> Tensor:
         known = torch.float64 if x.dtype == torch.float64 else torch.float32
-        out: Tensor = GNN("gcn", (4, out_channels)).to(known)(x, Adjacency.from_edge_index(EDGES, 3, dtype=known))
+        out: Tensor = GNN("gcn", (4, out_channels)).to(known)(x, SparseOperator.from_edge_index(EDGES, 3, dtype=known))
         return out
 
     return layer

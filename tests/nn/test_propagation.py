@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from fairpass.kernels import Groups, mmd2
-from fairpass.nn import Adjacency, GMMDPropagation, GMMDSPropagation, Structure
-from fairpass.nn.adjacency import Kind
+from fairpass.nn import GMMDPropagation, GMMDSPropagation, SparseOperator
+from fairpass.nn.operators import OperatorKind
 
 MakeGraph = Callable[..., SimpleNamespace]
 every_variant = pytest.mark.parametrize("variant", [GMMDPropagation, GMMDSPropagation])
@@ -131,10 +131,12 @@ def test_other_backbones_smooth_with_their_operator_and_have_gradients(
     plain = variant(K=1, lambda_s=3.0, lambda_f=0.0, step=step, backbone=backbone, channels=2, epsilon=0.5).double()
     plain.load_state_dict(layer.state_dict())
     if layer.attention is None:
-        kind: Kind = "mean" if backbone == "sage" else "gin" if step == "paper" else "gin_mean"
-        smoothed = Adjacency.from_edge_index(graph.edge_index, 10, kind, epsilon=0.5, dtype=torch.float64) @ graph.x
+        kind: OperatorKind = "sage" if backbone == "sage" else "gin" if step == "paper" else "gin_mean"
+        smoothed = (
+            SparseOperator.from_edge_index(graph.edge_index, 10, kind, epsilon=0.5, dtype=torch.float64) @ graph.x
+        )
     else:
-        smoothed = layer.attention(graph.x, Structure(graph.edge_index, 10))
+        smoothed = layer.attention(graph.x, SparseOperator.from_edge_index(graph.edge_index, 10, "gat"))
     torch.testing.assert_close(plain(*graph.inputs), 0.75 * smoothed + 0.25 * graph.x)
     x = graph.x.requires_grad_()
     for gradient in torch.autograd.grad(layer(*graph.inputs).square().sum(), [x, *layer.parameters()]):
@@ -148,14 +150,7 @@ def test_other_backbones_smooth_with_their_operator_and_have_gradients(
 def test_derivatives(make_graph: MakeGraph, variant: type[GMMDPropagation], step: Any, backbone: Any) -> None:
     graph = make_graph(n=6)
     layer = variant(
-        K=2,
-        lambda_f=0.8,
-        alpha=0.5,
-        step=step,
-        bandwidth="fixed",
-        fair_steps=2,
-        backbone=backbone,
-        channels=2,
+        K=2, lambda_f=0.8, alpha=0.5, step=step, bandwidth="fixed", fair_steps=2, backbone=backbone, channels=2
     ).double()
     prepared = layer.prepare(graph.edge_index, graph.n, torch.float64)
 
@@ -295,8 +290,11 @@ def test_wrong_inputs(make_graph: MakeGraph) -> None:
         layer(graph.x, graph.edge_index, graph.sens.double())
     with pytest.raises(ValueError, match=r"'edge_index' must name nodes from 0 to 9"):
         layer(graph.x, graph.edge_index + 9, graph.sens)
-    structure, adjacency = Structure(graph.edge_index, 10), layer.prepare(graph.edge_index, 10)
-    with pytest.raises(ValueError, match=r"'graph' must be an edge_index or an Adjacency for backbone 'gcn'"):
+    structure, adjacency = (
+        SparseOperator.from_edge_index(graph.edge_index, 10, "gat"),
+        layer.prepare(graph.edge_index, 10),
+    )
+    with pytest.raises(ValueError, match=r"'operator' must have entries of its own \(got kind 'gat'"):
         layer(graph.x, structure, graph.sens)
-    with pytest.raises(ValueError, match=r"'graph' must be an edge_index or a Structure for backbone 'gat'"):
+    with pytest.raises(ValueError, match=r"'operator' must be of kind 'gat' for attention \(got 'gcn'\)"):
         GMMDPropagation(backbone="gat", channels=2).double()(graph.x, adjacency, graph.sens)

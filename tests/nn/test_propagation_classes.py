@@ -6,14 +6,14 @@ from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.dispatch import Backend
-from fairpass.nn import Adjacency, GMMDPropagation, GMMDSPropagation
+from fairpass.nn import GMMDPropagation, GMMDSPropagation, SparseOperator
 from fairpass.nn.fairness import spread
 
 CLASSES, NODES = 5, 400
 every_variant = pytest.mark.parametrize("variant", [GMMDPropagation, GMMDSPropagation])
 
 
-def planted(seed: int) -> tuple[Tensor, Tensor, Tensor, Adjacency]:
+def planted(seed: int) -> tuple[Tensor, Tensor, Tensor, SparseOperator]:
     """Return features, labels, groups and a graph in which most edges join nodes of the same label and group."""
     random = torch.Generator().manual_seed(seed)
     sens = (torch.arange(NODES) % 10 < 4).long()
@@ -23,7 +23,7 @@ def planted(seed: int) -> tuple[Tensor, Tensor, Tensor, Adjacency]:
     x = centres[y] + torch.randn(NODES, CLASSES, generator=random)
     likely = 0.02 * (y[:, None] == y) * (sens[:, None] == sens) + 0.005
     joined = (torch.rand(NODES, NODES, generator=random) < likely).triu(1)
-    return x, y, sens, Adjacency.from_edge_index((joined | joined.T).nonzero().T, NODES)
+    return x, y, sens, SparseOperator.from_edge_index((joined | joined.T).nonzero().T, NODES)
 
 
 def discrepancy(points: Tensor, sens: Tensor) -> float:
@@ -83,7 +83,7 @@ def test_members_of_a_population_are_computed_as_if_alone(variant: type[GMMDProp
     x, _, sens, graph = planted(3)
     together = variant(backend="sliced")
     stack = torch.stack([x, 3 * x, x.flip(0)]).double()
-    graph = Adjacency.from_edge_index(torch.arange(NODES).repeat(2, 1), NODES, dtype=torch.float64)
+    graph = SparseOperator.from_edge_index(torch.arange(NODES).repeat(2, 1), NODES, dtype=torch.float64)
     for row, alone in zip(together(stack, graph, sens), stack, strict=True):
         torch.testing.assert_close(row, together(alone, graph, sens))
 
@@ -97,7 +97,7 @@ def test_training_and_evaluation_agree() -> None:
 def test_more_directions_are_nearer_to_all_pairs() -> None:
     x, _, sens, graph = planted(5)
     x = x[:, 1:].double()
-    graph = Adjacency.from_edge_index(torch.arange(NODES).repeat(2, 1), NODES, dtype=torch.float64)
+    graph = SparseOperator.from_edge_index(torch.arange(NODES).repeat(2, 1), NODES, dtype=torch.float64)
     exact = GMMDPropagation(backend="exact")(x, graph, sens)
     errors = [
         float((GMMDPropagation(backend="sliced", directions=count)(x, graph, sens) - exact).norm())

@@ -11,6 +11,7 @@ from torch import Tensor
 from fairpass.kernels import Groups
 from fairpass.methods import GMMD, GMMDS
 from fairpass.nn import GMMDPropagation, GMMDSPropagation
+from fairpass.nn.fairness import draw
 
 MakeGraph = Callable[..., SimpleNamespace]
 every_variant = pytest.mark.parametrize("variant", [GMMDPropagation, GMMDSPropagation])
@@ -52,7 +53,7 @@ def test_the_message_has_the_whole_groups_sizes(
 ) -> None:
     graph = make_graph(n=30)
     layer = variant.paper(20.0, K=1, lambda_s=2.0, alpha=0.4, sample=sample).eval()
-    drawn = layer._draw(Groups.of(graph.sens))
+    drawn = draw(Groups.of(graph.sens), layer.sample, layer.sample_seed)
     assert drawn is not None
     smaller = torch.bincount(graph.sens).clamp(max=sample)
     assert torch.equal(torch.bincount(graph.sens[drawn]), smaller)
@@ -67,7 +68,7 @@ def test_only_lambda_f_has_the_sampled_sizes(make_graph: MakeGraph, model: type[
     assert min(sizes) >= 8
     paper = model.paper(lambda_f=0.3, sample=6, K=1, lambda_s=1.5, alpha=0.7)
     layer = paper._propagation(2, sizes).eval()
-    drawn = layer._draw(Groups.of(graph.sens))
+    drawn = draw(Groups.of(graph.sens), layer.sample, layer.sample_seed)
     assert drawn is not None
     expected = sampled_step(graph, drawn, 1.5, 0.3 * 6 * 6, 0.7, simplified=layer.simplified)
     torch.testing.assert_close(layer(*graph.inputs), expected, rtol=1e-9, atol=1e-9)
@@ -99,7 +100,7 @@ def test_a_stable_step_on_sampled_nodes_never_raises_the_objective(
     graph = make_graph(n=30)
     for lambda_f in (1.0, 100.0, 1e4):
         layer = variant(K=1, lambda_s=0.0, lambda_f=lambda_f, alpha=0.4, bandwidth="fixed", sample=5).eval()
-        drawn = layer._draw(Groups.of(graph.sens))
+        drawn = draw(Groups.of(graph.sens), layer.sample, layer.sample_seed)
         assert drawn is not None
         weights = torch.where(graph.sens == 0, 1.0, -1.0).double() / torch.bincount(graph.sens)[graph.sens]
 

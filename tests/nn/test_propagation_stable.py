@@ -14,19 +14,19 @@ from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.dispatch import Backend
-from fairpass.nn import Adjacency, GMMDPropagation, GMMDSPropagation
+from fairpass.nn import GMMDPropagation, GMMDSPropagation, SparseOperator
 
 MakeGraph = Callable[..., SimpleNamespace]
 every_variant = pytest.mark.parametrize("variant", [GMMDPropagation, GMMDSPropagation])
 magnitudes = st.floats(-3, 5).map(lambda exponent: 10.0**exponent)
 
 
-def one_layer(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor) -> Tensor:
+def one_layer(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: SparseOperator, sens: Tensor) -> Tensor:
     """Return what one layer makes of any `F`, not just of `x_in`."""
-    return layer._layer(F, None, x_in, graph, layer._own_term(Groups.of(sens, F.dtype)))[0]
+    return layer._layer(F, None, x_in, graph, layer._own_terms(Groups.of(sens, F.dtype)))[0]
 
 
-def split_step(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor) -> Tensor:
+def split_step(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: SparseOperator, sens: Tensor) -> Tensor:
     """Return the layer by its formula: smooth, then step by `1/(1/gamma + 16 lambda_f alpha / N_a)`."""
     assert layer.lambda_f is not None
     gamma, sizes = 1 / (1 + layer.lambda_s), torch.bincount(sens)[sens, None].double()
@@ -40,7 +40,7 @@ def split_step(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency
     return moved
 
 
-def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor) -> float:
+def h(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: SparseOperator, sens: Tensor) -> float:
     assert layer.lambda_f is not None
     return float(layer.objective(F, x_in, graph, sens, float(layer.alpha), float(layer.lambda_f)))
 
@@ -75,7 +75,7 @@ def test_no_layer_raises_the_objective(
     n = sum(sizes)
     sens = torch.arange(2).repeat_interleave(torch.tensor(sizes))[torch.randperm(n, generator=random)]
     joined = (torch.rand(n, n, generator=random) < density).triu(1)
-    graph = Adjacency.from_edge_index((joined | joined.T).nonzero().T, n, dtype=torch.float64)
+    graph = SparseOperator.from_edge_index((joined | joined.T).nonzero().T, n, dtype=torch.float64)
     x_in = scale * torch.randn(n, columns, generator=random, dtype=torch.float64)
     F = scale * torch.randn(n, columns, generator=random, dtype=torch.float64)
     options: Any = {"bandwidth": "fixed", "fair_steps": fair_steps, "backend": backend}
@@ -91,7 +91,7 @@ def test_no_layer_raises_the_objective(
 @every_variant
 def test_deeper_is_lower(make_graph: MakeGraph, variant: type[GMMDPropagation]) -> None:
     graph = make_graph(n=16)
-    adjacency = Adjacency.from_edge_index(graph.edge_index, graph.n, dtype=torch.float64)
+    adjacency = SparseOperator.from_edge_index(graph.edge_index, graph.n, dtype=torch.float64)
     options: Any = {"lambda_s": 3.0, "lambda_f": 40.0, "alpha": 0.5, "bandwidth": "fixed"}
     values = [h(variant(**options), graph.x, graph.x, adjacency, graph.sens)]
     for K in range(1, 8):
@@ -117,7 +117,7 @@ def test_steps_are_those_of_the_formula(
         momentum=False,
         backbone=backbone,
     )
-    adjacency = Adjacency.from_edge_index(graph.edge_index, graph.n, layer.operator_kind, dtype=torch.float64)
+    adjacency = SparseOperator.from_edge_index(graph.edge_index, graph.n, layer.operator_kind, dtype=torch.float64)
     torch.testing.assert_close(
         layer(*graph.inputs), split_step(layer, graph.x, graph.x, adjacency, graph.sens), rtol=1e-9, atol=1e-9
     )
@@ -134,13 +134,13 @@ def test_many_steps_reach_the_proximal_point(make_graph: MakeGraph, variant: typ
     assert float(pull.abs().max()) < 1e-6
 
 
-def two_clusters() -> tuple[Tensor, Tensor, Adjacency, Tensor]:
+def two_clusters() -> tuple[Tensor, Tensor, SparseOperator, Tensor]:
     """Return `F`, `X_in`, graph and groups for which smoothing parts what `F` had brought together."""
     sens = torch.tensor([0, 0, 1, 1])
     x_in = torch.tensor([[0.0], [0.0], [1.0], [1.0]], dtype=torch.float64)
     F = torch.full((4, 1), 0.5, dtype=torch.float64)
     edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
-    return F, x_in, Adjacency.from_edge_index(edge_index, 4, dtype=torch.float64), sens
+    return F, x_in, SparseOperator.from_edge_index(edge_index, 4, dtype=torch.float64), sens
 
 
 def test_where_smoothing_would_raise_the_objective_the_layer_takes_another_step() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairpass.kernels import Groups
 from fairpass.nn import GMMDPropagation, GMMDSPropagation
-from fairpass.nn.reference import Reference, StoredLayer
+from fairpass.nn.reference import Reference, ReferenceLayer
 
 MakeGraph = Callable[..., SimpleNamespace]
 
@@ -173,7 +173,7 @@ def test_an_empty_reference_is_of_no_use() -> None:
 def test_what_does_not_fit_is_refused(name: str, value: Tensor | None, message: str) -> None:
     reference = recorded(GMMDPropagation(), problem())
     layer = next(iter(reference))
-    assert isinstance(layer, StoredLayer)
+    assert isinstance(layer, ReferenceLayer)
     setattr(reference if name == "scales" else layer, name, value)
     with pytest.raises(ValueError, match=message):
         reference.check(channels=1, columns=2)

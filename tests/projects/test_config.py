@@ -13,11 +13,11 @@ from fairpass.projects.config import Choice, ConfigError, Criterion, load_config
 
 def test_what_the_file_says(tmp_path: Path) -> None:
     config = load_config(write_project(tmp_path))
-    assert config.data.nodes == "applicants.csv"
-    assert config.groups.sensitive == ["ethnicity"]
+    assert config.nodes == "applicants.csv"
+    assert config.tables.sensitive == ["ethnicity"]
     assert config.choice == Choice(fairness=0.5)
     assert config.run_directory == tmp_path / "runs/applicants"
-    assert config.path("a.csv") == tmp_path / "a.csv"
+    assert config.table_paths["applicants.csv"] == tmp_path / "applicants.csv"
 
 
 def test_defaults(tmp_path: Path) -> None:
@@ -25,34 +25,34 @@ def test_defaults(tmp_path: Path) -> None:
     config = load_config(path)
     assert config.name == tmp_path.name
     assert (config.tuning.methods, config.tuning.budget) == (["gmmd"], "5m")
-    assert config.split.fractions == [0.5, 0.25, 0.25]
+    assert config.tables.fractions == [0.5, 0.25, 0.25]
     assert config.choice == Choice()
 
 
 def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
     config = load_config(write_project(tmp_path))
-    changed = config.but(choice=Choice(max_dp=0.1), budget="10s", epochs=7)
+    changed = config.replaced(choice=Choice(max_dp=0.1), budget="10s", epochs=7)
     assert (changed.choice, changed.tuning.budget, changed.tuning.epochs) == (Choice(max_dp=0.1), "10s", 7)
-    assert config.but(criterion="odds").tuning.criterion == "odds"
-    assert config.but() == config
+    assert config.replaced(criterion="odds").tuning.criterion == "odds"
+    assert config.replaced() == config
     with pytest.raises(ValueError, match="'budget' must be a time such as"):
-        config.but(budget="soon")
+        config.replaced(budget="soon")
     assert (config.choice, config.tuning.budget) == (Choice(fairness=0.5), 2)
 
 
 def test_a_criterion_is_for_the_methods_that_have_one(tmp_path: Path) -> None:
-    config = load_config(write_project(tmp_path)).but(criterion="eo")
+    config = load_config(write_project(tmp_path)).replaced(criterion="eo")
     assert Criterion == gmmd_program.Criterion
     assert config.tuning.fixed("gmmd") == {"epochs": 4, "criterion": "eo"}
     assert config.tuning.fixed("gcn") == {"epochs": 4}
     plain = load_config(write_project(tmp_path, CONFIG.replace('["gmmd"]', '["gcn"]')))
     with pytest.raises(ConfigError, match=r"^'criterion' must be 'dp' unless one of gmmd, gmmd-s is tuned"):
-        plain.but(criterion="eo")
+        plain.replaced(criterion="eo")
 
 
 def test_a_choice_does_not_contradict_itself() -> None:
     assert Choice(max_dp=0.1, max_eo=0.2).max_eo == 0.2
-    with pytest.raises(ValueError, match=r"^'fairness' and 'max_eo' must not be given together \(got 1 and 0.1\)$"):
+    with pytest.raises(ValueError, match=r"'fairness' and 'max_eo' must not be given together \(got 1.0 and 0.1\)"):
         Choice(fairness=1, max_eo=0.1)
 
 
@@ -68,38 +68,42 @@ def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('label = "decision"', 'lable = "decision"', r"\[data\] has an unknown key 'lable': did you mean 'label'"),
-        ('label = "decision"', "", r"\[data\] must have the key 'label' \(text\)"),
-        ('label = "decision"', "label = 3", r"\[data\] label must be text \(got 3\)"),
-        ('label = "decision"', 'label = ""', r"\[data\] label must be the column to predict \(got ''\)"),
-        ('["ethnicity"]', '[""]', r"\[groups\] sensitive must be the column with the sensitive attribute"),
-        ('["ethnicity"]', '""', r"\[groups\] sensitive must be the column with the sensitive attribute"),
-        ('["ethnicity"]', "[3]", r"\[groups\] sensitive must be text or a list of texts \(got \[3\]\)"),
-        ('missing = "unknown"', 'missing = "skip"', r"\[groups\] missing must be one of 'error', 'unknown'"),
-        ("[choice]", "[chioce]", r"has an unknown key 'chioce': did you mean 'choice'"),
-        ("[choice]", "[weather]", r"has an unknown key 'weather': it can have name, directory, question, data"),
+        ('label = "decision"', 'lable = "decision"', r"\[data\] there is no key 'lable': did you mean 'label'"),
+        ('label = "decision"', "", r"\[data\] 'label' is missing"),
+        ('label = "decision"', "label = 3", r"\[data\] 'label' must be text \(got 3\)"),
+        ('label = "decision"', 'label = ""', r"\[data\] 'label' must be a text that is not empty \(got ''\)"),
+        ('["ethnicity"]', '[""]', r"\[groups\] 'sensitive' must name at least one column"),
+        ('["ethnicity"]', '""', r"\[groups\] 'sensitive' must name at least one column"),
+        ('["ethnicity"]', "[3]", r"\[groups\] 'sensitive' must be text \(got 3\)"),
+        ('missing = "unknown"', 'missing = "skip"', r"\.toml: \[groups\] 'missing' must be one of 'error', 'unknown'"),
+        ("[choice]", "[chioce]", r"there is no key 'chioce': did you mean 'choice'"),
+        ("[choice]", "[weather]", r"there is no key 'weather': it has 'name', 'directory', 'question', 'data'"),
         ("fairness = 0.5", "fairness = 5", r"\[choice\] 'fairness' must be between 0 and 1 \(got 5.0\)"),
         (
             "fairness = 0.5",
             "fairness = 0.5\nmax_dp = 0.05",
             r"\[choice\] 'fairness' and 'max_dp' must not be given together \(got 0.5 and 0.05\)",
         ),
-        ("fairness = 0.5", "max_dp = true", r"\[choice\] max_dp must be a number \(got True\)"),
-        ('methods = ["gmmd"]', 'methods = ["magic"]', r"\[tuning\] methods must be among gcn, .*'magic'"),
-        ('methods = ["gmmd"]', "methods = []", r"\[tuning\] methods must be at least one method"),
+        ("fairness = 0.5", "max_dp = true", r"\[choice\] 'max_dp' must be a number \(got True\)"),
+        ('methods = ["gmmd"]', 'methods = ["magic"]', r"\[tuning\] 'methods' must be among gcn, .*'magic'"),
+        ('methods = ["gmmd"]', "methods = []", r"\[tuning\] 'methods' must be a list that is not empty \(got \[\]\)"),
         ("budget = 2", 'budget = "soon"', r"\[tuning\] 'budget' must be a time such as .*'soon'"),
-        ("epochs = 4", 'criterion = "fair"', r"\[tuning\] criterion must be one of 'dp', 'eo', 'odds' \(got 'fair'\)"),
+        (
+            "epochs = 4",
+            'criterion = "fair"',
+            r"\[tuning\] 'criterion' must be one of 'dp', 'eo', 'odds' \(got 'fair'\)",
+        ),
         (
             'methods = ["gmmd"]',
             'methods = ["gcn", "logistic"]\ncriterion = "eo"',
             r"\[tuning\] 'criterion' must be 'dp' unless one of gmmd, gmmd-s is tuned \(got 'eo' for gcn, logistic\)",
         ),
-        ("seeds = 2", "seeds = 0", r"\[training\] seeds must be at least 1 \(got 0\)"),
-        ("seeds = 2", "seeds = 2.5", r"\[training\] seeds must be a whole number \(got 2.5\)"),
-        ("seeds = 2", "seeds = true", r"\[training\] seeds must be a whole number \(got True\)"),
-        ("seeds = 2", 'reference = "none"', r"\[training\] reference must be among"),
-        ('name = "applicants"', 'name = "../x"', r"name must be a name for a directory"),
-        ('name = "applicants"', "name = 7", r"name must be text \(got 7\)"),
+        ("seeds = 2", "seeds = 0", r"\[training\] 'seeds' must be at least 1 \(got 0\)"),
+        ("seeds = 2", "seeds = 2.5", r"\[training\] 'seeds' must be a whole number \(got 2.5\)"),
+        ("seeds = 2", "seeds = true", r"\[training\] 'seeds' must be a whole number \(got True\)"),
+        ("seeds = 2", 'reference = "none"', r"\[training\] 'reference' must be among"),
+        ('name = "applicants"', 'name = "../x"', r"toml: 'name' must be a name for a directory"),
+        ('name = "applicants"', "name = 7", r"toml: 'name' must be text \(got 7\)"),
         ('name = "applicants"', "name = ", r"is not a TOML file: Invalid value"),
         ('name = "applicants"', "split = 3", r"\[split\] must be a table with keys \(got 3\)"),
     ],
@@ -112,9 +116,28 @@ def test_what_is_wrong(tmp_path: Path, old: str, new: str, message: str) -> None
     assert str(path) in str(caught.value)
 
 
-def test_sections_that_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"must have a section \[data\]"):
-        load_config(write_project(tmp_path, '[groups]\nsensitive = "s"\n'))
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[groups]\nsensitive = "s"\n', r"\[data\] 'label' is missing"),
+        ('[data]\nlabel = "y"\n[groups]\nsensitive = "s"\n', r"\[data\] 'nodes' is missing"),
+        ('[data]\nnodes = "a.csv"\nlabel = "y"\n', r"\[groups\] 'sensitive' is missing"),
+    ],
+)
+def test_keys_that_must_be_there(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(write_project(tmp_path, text))
+
+
+def test_the_names_of_the_library_are_keys_too(tmp_path: Path) -> None:
+    new = CONFIG.replace('missing = "unknown"', 'missing_sensitive = "unknown"\nmin_group_size = 3')
+    assert load_config(write_project(tmp_path, new)).tables.min_group_size == 3
+    twice = CONFIG.replace('missing = "unknown"', 'missing = "unknown"\nmissing_sensitive = "unknown"')
+    with pytest.raises(ConfigError, match=r"\[groups\] 'missing_sensitive' is given twice, under two names"):
+        load_config(write_project(tmp_path, twice))
+    mixed = CONFIG.replace('drop = ["remarks"]', 'use = ["decision"]')
+    with pytest.raises(ConfigError, match=r"\[features\] 'use' must not contain the column given as \[data\] 'label'"):
+        load_config(write_project(tmp_path, mixed))
 
 
 def test_no_file(tmp_path: Path) -> None:
@@ -132,9 +155,9 @@ def test_bins_are_numbers_or_lists(tmp_path: Path) -> None:
     def bins(text: str) -> Any:
         config = CONFIG.replace('["ethnicity"]', f'["ethnicity"]\nbins = {text}')
         tomllib.loads(config)
-        return load_config(write_project(tmp_path, config)).groups.bins
+        return load_config(write_project(tmp_path, config)).tables.sens_bins
 
     assert bins("{ age = 3 }") == {"age": 3}
     assert bins("{ age = [25, 60.5] }") == {"age": [25, 60.5]}
-    with pytest.raises(ConfigError, match=r"\[groups\] bins must be a table with keys \(got \{'age': 'many'\}\)"):
+    with pytest.raises(ConfigError, match=r"\[groups\] 'bins' must be a whole number or a list \(got 'many'\)"):
         bins('{ age = "many" }')

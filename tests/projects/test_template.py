@@ -1,12 +1,14 @@
 """The configuration that `fairpass init` writes can be read, and says what was found."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from tests.projects.applicants import applicants, write_project
 
-from fairpass.datasets.inspection import inspect_tables
-from fairpass.projects.config import ConfigError, load_config
+from fairpass.datasets.table_inspection import inspect_tables
+from fairpass.projects.config import Choice, ConfigError, Tuning, load_config
 from fairpass.projects.template import template
 
 
@@ -15,13 +17,23 @@ def test_it_can_be_read(tmp_path: Path) -> None:
     found = inspect_tables(tmp_path / "applicants.csv", tmp_path / "acquaintances.csv")
     path.write_text(template(found, folder=tmp_path))
     config = load_config(path)
-    data = config.data
-    assert (data.nodes, data.edges) == ("applicants.csv", "acquaintances.csv")
-    assert (data.id, data.source, data.target, data.label) == ("applicant", "applicant", "knows", "decision")
-    assert config.groups.sensitive == ["ethnicity"]
-    assert config.features.drop == ["remarks"]
+    tables = config.tables
+    assert (config.nodes, config.edges) == ("applicants.csv", "acquaintances.csv")
+    assert (tables.id, tables.source, tables.target, tables.label) == ("applicant", "applicant", "knows", "decision")
+    assert tables.sensitive == ["ethnicity"]
+    assert tables.drop == ["remarks"]
     assert config.choice.fairness == 0.5
     assert "Why 'decision': its name says so" in path.read_text()
+
+
+def test_every_line_that_is_not_set_can_be_set(tmp_path: Path) -> None:
+    """Behind each # before a key there is valid TOML of a key that the section has."""
+    write_project(tmp_path)
+    text = template(inspect_tables(tmp_path / "applicants.csv", tmp_path / "acquaintances.csv"))
+    settings = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
+    assert settings["groups"].keys() == {"sensitive", "bins", "min_size", "small", "missing", "as_feature"}
+    assert settings["choice"].keys() == Choice.model_fields.keys()
+    assert settings["tuning"] == Tuning().model_dump()
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
@@ -34,7 +46,7 @@ def test_without_edges_similar_nodes_are_joined(tmp_path: Path) -> None:
     path = write_project(tmp_path)
     path.write_text(template(inspect_tables(tmp_path / "applicants.csv"), folder=tmp_path))
     config = load_config(path)
-    assert (config.data.edges, config.data.similarity) == (None, 0.9)
+    assert (config.edges, config.tables.similarity) == (None, 0.9)
 
 
 def test_a_binary_label_has_a_positive_value(tmp_path: Path) -> None:
@@ -60,5 +72,5 @@ def test_what_is_not_found_is_to_be_filled_in(tmp_path: Path) -> None:
     path = tmp_path / "fairpass.toml"
     path.write_text(template(inspect_tables(table), text_encoding="latin-1"))
     assert 'text_encoding = "latin-1"' in path.read_text()
-    with pytest.raises(ConfigError, match=r"\[groups\] sensitive must be the column with the sensitive attribute"):
+    with pytest.raises(ConfigError, match=r"\[data\] 'label' must be a text that is not empty"):
         load_config(path)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from fairpass.report import charts
-from fairpass.report.words import listed, number, percent, plural
+from fairpass.report.charts import Look
+from fairpass.report.sentences import listed, number, percent, plural
 
 numbers = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
@@ -36,9 +37,9 @@ def test_span_holds_everything(values: list[float | None], from_zero: bool) -> N
 
 def test_estimates_name_every_row() -> None:
     rows = [
-        charts.Estimate("gcn", 50.0, 40.0, 60.0, [49.0, 51.0], 0),
-        charts.Estimate("<b> & a very long name", 60.0, None, None, [60.0], 1, strong=True),
-        charts.Estimate("undefined", None, None, None, [None], 2),
+        charts.Estimate(Look("gcn", 0), 50.0, 40.0, 60.0, [49.0, 51.0]),
+        charts.Estimate(Look("<b> & a very long name", 1, strong=True), 60.0, None, None, [60.0]),
+        charts.Estimate(Look("undefined", 2), None, None, None, [None]),
     ]
     drawn = parse(charts.estimates(rows, "ACC", from_zero=False))
     texts = [element.text for element in drawn.iter("text")]
@@ -48,13 +49,15 @@ def test_estimates_name_every_row() -> None:
 
 
 def test_a_line_breaks_where_it_is_not_defined() -> None:
-    series = charts.Series("gcn", [0, 1, 2, 3], [1.0, None, 2.0, 3.0], 0)
+    series = charts.Series(Look("gcn", 0), [0, 1, 2, 3], [1.0, None, 2.0, 3.0])
     drawn = parse(charts.lines([series], "loss", "epoch"))
     assert [len(str(e.get("points")).split()) for e in drawn.iter("polyline")] == [1, 2]
 
 
 def test_histogram_has_outlines_and_a_threshold() -> None:
-    series = [charts.Series("m", [0, 0.5, 1], [80.0, 20.0], 0), charts.Series("f", [0, 0.5, 1], [50.0, 50.0], 1)]
+    series = [
+        charts.Series(Look(name, i), [0, 0.5, 1], y) for i, (name, y) in enumerate((("m", [80, 20]), ("f", [50, 50])))
+    ]
     drawn = parse(charts.histogram(series, "score", 0.5))
     assert len(list(drawn.iter("polyline"))) == 2
     assert len([e for e in drawn.iter("line") if e.get("class") == "mark"]) == 1
@@ -62,12 +65,13 @@ def test_histogram_has_outlines_and_a_threshold() -> None:
 
 def test_scatter_shows_points_and_front() -> None:
     spots = [
-        charts.Spot("a", 1, 2, 0, labelled=True),
-        charts.Spot("b", 1, 2, 1, strong=True, labelled=True),
-        charts.Spot("c", 3, 4, 2),
+        charts.Spot(Look("a", 0), 1, 2, labelled=True),
+        charts.Spot(Look("b", 1, strong=True), 1, 2, labelled=True),
+        charts.Spot(Look("c", 2), 3, 4),
     ]
     drawn = parse(charts.scatter(spots, "ΔDP", "ACC", front=[(3, 4), (1, 2)]))
-    assert len(list(drawn.iter("title"))) == 4
+    titles = [e.find("title") for e in drawn.iter() if e.get("class") != "name" and e.tag != "text"]
+    assert len([title for title in titles if title is not None]) == 4
     # Names of points at one place do not lie on each other.
     heights = [e.get("y") for e in drawn.iter("text") if e.text in {"a", "b"}]
     assert len(set(heights)) == 2

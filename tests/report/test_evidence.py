@@ -171,7 +171,7 @@ def test_theorems_hold_on_german(evidence: Evidence) -> None:
 
 def test_more_groups_labels_and_unknowns(hard_evidence: Evidence, hard_graph: Data) -> None:
     assert hard_evidence.theory["theorems"] == []
-    assert hard_evidence.theory["note"] == "The theorems speak of two groups; this graph has 3."
+    assert hard_evidence.theory["note"] == "The theorems are about two groups; this graph has 3."
     for method in hard_evidence.methods:
         assert method["thresholds"] is None
         (run,) = method["runs"]
@@ -196,7 +196,7 @@ def test_points_of_tuning(german: Data, models: Models) -> None:
 
     def point(weight: float, utility: float, unfairness: float) -> Point:
         metrics = dict.fromkeys(("AUC", "F1", "ACC"), utility) | dict.fromkeys(("DP", "EO"), unfairness)
-        return Point("gmmd", {**parameters, "weight": weight}, training, metrics, None)
+        return Point("gmmd", {**parameters, "weight": weight}, training, validation=metrics)
 
     points = [point(1, 0.8, 0.3), point(parameters["weight"], 0.75, 0.1), point(7, 0.7, 0.2)]
     found = collect(german, {"gmmd": models["gmmd"]}, title="x", points=points).points

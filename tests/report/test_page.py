@@ -7,13 +7,19 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from jinja2 import ChoiceLoader, DictLoader
 from torch_geometric.data import Data
 
 from fairpass.datasets.graph_gain import GraphGain, graph_gain
 from fairpass.errors import DataError
-from fairpass.report import Evidence, write_report
+from fairpass.methods import NodeClassifier
+from fairpass.metrics import Metric, catalog
+from fairpass.metrics.catalog import BY_LABEL
+from fairpass.report import Evidence, collect, sections, write_report
+from fairpass.report.overview import Part
 from fairpass.report.page import render
-from fairpass.report.summary import cost_of_choice, overviews, sentences
+from fairpass.report.sections import Section
+from fairpass.report.templating import environment
 
 REQUESTS = re.compile(
     r"""(?:src|href|action|poster|data)\s*=\s*["']?\s*(?:https?:)?//"""
@@ -65,11 +71,11 @@ def test_it_says_what_matters(evidence: Evidence, page: Path) -> None:
         "CC BY 4.0",
         "Gender is a proxy",
         evidence.bias["graph_gain"]["sentence"],
-        *sentences(evidence),
+        *Part(evidence).sentences(),
     ):
         assert wanted in text
-    assert sentences(evidence)[0].startswith("gmmd reaches ACC ")
-    assert sentences(evidence)[1].startswith("Against gcn, gmmd ")
+    assert Part(evidence).sentences()[0].startswith("gmmd reaches ACC ")
+    assert Part(evidence).sentences()[1].startswith("Against gcn, gmmd ")
 
 
 def test_whether_the_edges_help(evidence: Evidence, german: Data) -> None:
@@ -129,27 +135,28 @@ def test_no_evidence_no_page(tmp_path: Path) -> None:
 
 def test_one_method_has_nothing_to_compare_with(evidence: Evidence) -> None:
     alone = replace(evidence, methods=[evidence.method("gmmd")])
-    assert len(sentences(alone)) == 1
+    assert len(Part(alone).sentences()) == 1
     assert "Against" not in render([alone]).split("<section", 1)[0]
 
 
 def test_overview_is_over_the_seeds(evidence: Evidence) -> None:
-    rows = {row.name: row for row in overviews(evidence)}
+    rows = {row.name: row for row in Part(evidence).rows}
+    acc, dp = BY_LABEL["ACC"], BY_LABEL["DP"]
     each = [100 * run["evaluation"]["acc"] for run in evidence.method("gmmd")["runs"]]
-    assert rows["gmmd"].mean("ACC") == pytest.approx(sum(each) / 2)
-    assert rows["gmmd"].each("ACC") == pytest.approx(each)
-    assert rows["gcn"].deviation("ACC") is None
-    low, high = rows["gmmd"].interval("DP")
+    assert rows["gmmd"].mean(acc) == pytest.approx(sum(each) / 2)
+    assert rows["gmmd"].each(acc) == pytest.approx(each)
+    assert rows["gcn"].deviation(acc) is None
+    low, high = rows["gmmd"].interval(dp)
     assert low is not None
     assert high is not None
-    assert low <= (rows["gmmd"].mean("DP") or 0) <= high
+    assert low <= (rows["gmmd"].mean(dp) or 0) <= high
     assert [row.number for row in rows.values()] == [-1, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("utility", "unfairness", "words"),
     [
-        (0.80, 0.30, "none that was tried is more useful"),
+        (0.80, 0.30, "no other one that was tried is more useful"),
         (0.75, 0.10, "it gives up 5.0 points, and gains 20.0 points of fairness"),
         (0.75, 0.40, "it gives up 5.0 points, and is no fairer"),
     ],
@@ -159,8 +166,40 @@ def test_cost_of_the_choice(evidence: Evidence, utility: float, unfairness: floa
     best = {**common, "utility": 0.8, "unfairness": 0.3, "front": True, "chosen": False}
     chosen = {**common, "utility": utility, "unfairness": unfairness, "front": False, "chosen": True}
     tuned = replace(evidence, points=[best, chosen])
-    assert words in cost_of_choice(tuned)
+    assert words in Part(tuned).cost_of_choice()
     text = render([tuned])
     assert "2 configurations, on validation" in text
-    assert cost_of_choice(evidence) == ""
+    assert Part(evidence).cost_of_choice() == ""
     assert "No tuning results came with this evidence" in render([evidence])
+
+
+def test_a_section_is_a_template_and_an_entry(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(part: Part) -> dict[str, object]:
+        return {"count": len(part.rows)}
+
+    loader = environment().loader
+    assert loader is not None
+    template = "<p>{{ plural(own.count, 'method') }} on {{ e.title }}</p>"
+    monkeypatch.setattr(environment(), "loader", ChoiceLoader([DictLoader({"counted.html": template}), loader]))
+    monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, Section("counted", "How many", build)])
+    text = render([evidence])
+    assert '<h2 id="r1-counted">How many</h2>\n<p>3 methods on German credit</p>' in text
+    outline = Outline(text)
+    assert "r1-counted" in outline.targets
+    assert outline.tags.count("section") == 13
+
+
+def test_a_metric_of_the_catalogue_has_a_column(
+    evidence: Evidence, german: Data, models: dict[str, list[NodeClassifier]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share = Metric(
+        "selected", "SEL", "share selected", lambda counts: counts.selected.sum((-1, -2, -3)) / counts.total.sum()
+    )
+    monkeypatch.setattr(catalog, "METRICS", (*catalog.METRICS, share))
+    text = render([collect(german, {"gcn": models["gcn"]}, title="x")])
+    assert 'title="share selected: higher is better">SEL</button>' in text
+    found = models["gcn"][0].evaluate(german).positive_rate
+    assert found is not None
+    assert f'<td class="n" data-value="{100 * found}">{100 * found:.1f}<small>' in text
+    # Evidence from before it was added has no value.
+    assert re.search(r'<td class="n" data-value="">–</td>\n<td class="n" data-value="[^"]+">\d', render([evidence]))

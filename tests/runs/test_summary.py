@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpass.metrics import Evaluation, evaluate
-from fairpass.metrics.quick import NAMES as METRICS
 from fairpass.runs import Row, RunRecord, ranks, summarise
+from fairpass.runs.summary import METRICS
 
 _SOME = evaluate([0, 1, 0, 1], [0.1, 0.9, 0.6, 0.8], sens=[0, 0, 1, 1])
 
 
 def evaluation(auc: float, f1: float, acc: float, dp: float, eo: float, *, constant: bool = False) -> Evaluation:
     """Return an evaluation with these metrics, in percent."""
-    return replace(
-        _SOME, auc=auc / 100, f1=f1 / 100, acc=acc / 100, delta_dp=dp / 100, delta_eo=eo / 100, near_constant=constant
-    )
+    percent = {"auc": auc, "f1": f1, "acc": acc, "delta_dp": dp, "delta_eo": eo}
+    fractions = {name: value / 100 for name, value in percent.items()}
+    return replace(_SOME, metrics={**_SOME.metrics, **fractions}, near_constant=constant)
 
 
 def success(method: str, seed: int, *percent: float, constant: bool = False) -> RunRecord:

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from fairpass.metrics.quick import NAMES as METRICS
 from fairpass.runs import Row, tradeoff
+from fairpass.runs.summary import METRICS
 
 
 def row(method: str, *percent: float, std: float = 0.5) -> Row:

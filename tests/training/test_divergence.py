@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from fairpass.methods import method, names
 from fairpass.training import DivergedError, Task, Training
-from fairpass.training.watch import Watch
+from fairpass.training.monitor import EpochMonitor
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_only_divergence_is_an_error(graph: Data, name: str, learning_rate: floa
 @pytest.mark.parametrize("scale", [1e13, 1e19, 1e30, 1e37])
 def test_discrepancy_of_huge_logits_is_that_of_small_ones(graph: Data, scale: float) -> None:
     logits = torch.randn(1, graph.num_nodes or 0, 2, generator=torch.Generator().manual_seed(0))
-    watch = Watch(Task(graph), Training())
+    watch = EpochMonitor(Task(graph), Training())
     (small,), (huge,) = watch(logits), watch(scale * logits)
     assert huge["discrepancy"] == pytest.approx(small["discrepancy"], rel=1e-4)
     assert not math.isnan(huge["selection"])

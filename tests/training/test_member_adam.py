@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from fairpass.training import Training
-from fairpass.training.member_adam import MemberAdam
+from fairpass.training.population import MemberAdam
 
 SETTINGS = [
     Training(learning_rate=0.01, weight_decay=0.0),

@@ -25,7 +25,7 @@ from fairpass.training.settings import is_available
         ({"threshold": float("nan")}, r"'threshold' must be between 0 and 1 \(got nan"),
         ({"postprocess": "threshold"}, r"'postprocess' must be one of \('none', 'thresholds'\) \(got 'threshold'"),
         ({"constraint": "parity"}, r"'constraint' must be one of \('demographic_parity', .* \(got 'parity'"),
-        ({"select": "first"}, r"'select' must be 'validation' or 'last' \(got 'first'"),
+        ({"select": "first"}, r"'select' must be one of \('validation', 'last'\) \(got 'first'"),
         ({"device": "abacus"}, r"'device' must name a device of PyTorch, .* \(got 'abacus'"),
         ({"device": 3}, r"'device' must name a device of PyTorch, .* \(got 3"),
     ],

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from fairpass.methods import GCN, GMMD
 from fairpass.methods.population import fit_all
-from fairpass.training import EpochRecord, History, Program, Progress, Task, Training, train
+from fairpass.training import EpochRecord, FitState, History, Program, Task, Training, train
 
 Script = Callable[..., Program]
 
@@ -18,16 +18,11 @@ def history(*selections: float) -> History:
     return History(EpochRecord(i, {"loss": 0.0}, {}, value, 0.5) for i, value in enumerate(selections))
 
 
-class Nothing(Program):
-    def forward(self, task: Task) -> torch.Tensor:
-        return torch.zeros(task.num_nodes, 2)
-
-
 def selected(window: int, *selections: float) -> int:
-    progress, program = Progress(window), Nothing()
+    state = FitState(Training(window=window))
     for record in history(*selections):
-        progress.add(record, program)
-    return progress.best_epoch
+        state.add(record)
+    return state.best_epoch
 
 
 def test_smoothed_is_the_mean_over_the_last_epochs() -> None:
@@ -71,7 +66,7 @@ def test_a_fit_keeps_the_parameters_of_the_epoch_that_is_steadily_good(task: Tas
     assert momentary.state_dict()["epochs_done"] == 3
     assert steady.state_dict()["epochs_done"] == 8  # the first epoch with three good ones
     assert progress.best_epoch == 7
-    assert progress.selected(Training(window=3)) == progress.history[7]
+    assert progress.selected == progress.history[7]
 
 
 def test_patience_waits_for_the_mean(task: Task, scripted: Script) -> None:

@@ -18,7 +18,7 @@ def test_parameters_and_training_settings_go_by_name() -> None:
     assert (model.hidden, model.num_layers, model.dropout) == (8, 3, 0.2)  # type: ignore[attr-defined] # of the GCN it is
     expected = model.default_training().but(epochs=7, threshold="f1", learning_rate=0.01235, seed=5)
     assert model.training == expected
-    assert made.epochs == 7
+    assert made.classifier(made.first()).training.epochs == 7
     assert made.default() == {"hidden": 16, "learning_rate": 0.01}
 
 

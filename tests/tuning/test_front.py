@@ -93,7 +93,7 @@ def test_no_points() -> None:
 
 
 def test_point_knows_the_common_rule() -> None:
-    one = Point("gcn", {}, {}, {"AUC": 0.9, "F1": 0.8, "ACC": 0.7, "DP": 0.2, "EO": 0.1}, {"AUC": 0.0})
+    one = Point("gcn", validation={"AUC": 0.9, "F1": 0.8, "ACC": 0.7, "DP": 0.2, "EO": 0.1}, test={"AUC": 0.0})
     assert one.utility == pytest.approx(0.8)
     assert one.unfairness == pytest.approx(0.15)
     assert one.selection == pytest.approx(0.9 + 0.8 + 0.7 - 0.2 - 0.1)
@@ -106,6 +106,6 @@ def test_point_survives_storage_and_becomes_a_classifier() -> None:
     training = parameters.pop("training").to_dict()
     del training["seed"]
     one = replace(point(0.5, 0.1), method="gmmd", parameters=parameters, training=training, test={"AUC": 0.5})
-    assert Point.from_dict(one.to_dict()) == one
+    assert Point(**one.to_dict()) == one
     again = one.classifier(seed=4)
     assert again.get_params(deep=False) == {**model.get_params(deep=False), "training": model.training.but(seed=4)}

@@ -16,8 +16,8 @@ from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
-from fairpass.tuning import LogUniform, Progress, Tuned, ownership, tune, worker
-from fairpass.tuning.ownership import running, sign, signs_of_life
+from fairpass.tuning import LogUniform, Progress, Tuned, tune, worker
+from fairpass.tuning.study import GRACE, running, sign, signs_of_life
 
 QUICK: dict[str, Any] = {
     "seeds": 1,
@@ -60,7 +60,7 @@ def test_trials_of_a_killed_process_are_not_waited_for(graph: Data, tmp_path: Pa
     began = time.monotonic()
     tuned = search(graph, storage, 4)
     assert len(tuned.points) == 4
-    assert time.monotonic() - began < ownership.GRACE / 2
+    assert time.monotonic() - began < GRACE / 2
     (name,) = optuna.get_all_study_names(f"sqlite:///{storage}")
     study = optuna.load_study(study_name=name, storage=f"sqlite:///{storage}")
     assert [trial.state for trial in study.trials] == [TrialState.FAIL] + [TrialState.COMPLETE] * 4
@@ -118,19 +118,19 @@ def study_with_trial(owner: str | None) -> optuna.Study:
 def test_unheard_of_searches_are_given_up_after_a_while(owner: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_with_trial(owner)
     assert [trial.number for trial in running(study)] == [0]
-    late = time.time() + ownership.GRACE + 1
+    late = time.time() + GRACE + 1
     monkeypatch.setattr(time, "time", lambda: late)
     assert running(study) == []
     assert study.trials[0].state == TrialState.FAIL
 
 
 def test_a_sign_of_life_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ownership, "BEAT", 0.01)
+    monkeypatch.setattr("fairpass.tuning.study.BEAT", 0.01)
     storage = InMemoryStorage()
     study = optuna.create_study(storage=storage)
     with signs_of_life(study, storage) as owner:
         sign(study.ask(), owner)
-        late = time.time() + 2 * ownership.GRACE
+        late = time.time() + 2 * GRACE
         monkeypatch.setattr(time, "time", lambda: late)
         time.sleep(0.1)
         assert len(running(study)) == 1

@@ -75,12 +75,7 @@ def test_interruption_loses_the_batch_in_progress_only(graph: Data, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "other",
-    [
-        {"fixed": {"epochs": 4}},
-        {"seeds": [0, 2]},
-        {"space": {**SPACE, "hidden": Choice(4, 16)}},
-        {"strategy": "motpe"},
-    ],
+    [{"fixed": {"epochs": 4}}, {"seeds": [0, 2]}, {"space": {**SPACE, "hidden": Choice(4, 16)}}, {"strategy": "motpe"}],
 )
 def test_another_question_is_another_study(graph: Data, tmp_path: Path, other: dict[str, Any]) -> None:
     storage = tmp_path / "study.db"

@@ -5,11 +5,12 @@ import torch
 
 from fairpass.datasets import synthetic
 from fairpass.methods import GMMD, GMMDS, names
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 from fairpass.tuning import GRIDS, RECOMMENDED, Choice, Integers, LogUniform, Uniform, space_of
 from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.dimensions import Dimension
 from fairpass.tuning.spaces import Space, combinations
+from fairpass.tuning.strategies import distribution
 
 TUNABLE = [name for name in names() if name != "constant"]
 
@@ -117,9 +118,9 @@ def test_combinations() -> None:
 def test_dimensions_know_what_they_hold(dimension: Dimension, inside: list[object], outside: list[object]) -> None:
     assert all(dimension.contains(value) for value in [*inside, *dimension.ends()])
     assert not any(dimension.contains(value) for value in outside)
-    distribution = dimension.distribution()
+    found = distribution(dimension)
     for value in inside:
-        assert distribution._contains(distribution.to_internal_repr(value))
+        assert found._contains(found.to_internal_repr(value))
 
 
 def test_numbers_are_short_enough_to_be_read() -> None:

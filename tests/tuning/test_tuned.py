@@ -7,8 +7,7 @@ import pytest
 from tests.tuning.points import point
 
 from fairpass.errors import DataError
-from fairpass.tuning import Tuned, hypervolume
-from fairpass.tuning.picture import draw_front
+from fairpass.tuning import Tuned, draw_front, hypervolume
 
 
 def tuned() -> Tuned:

@@ -1,4 +1,4 @@
-"""The `fairpass` command: its subcommands, its global options, and what becomes of errors."""
+"""The `fairpass` command: its subcommands, its global options, and its error messages."""
 
 import sys
 from dataclasses import fields
@@ -8,37 +8,34 @@ import typer
 from typer.core import TyperGroup
 
 from fairpass import __version__
-from fairpass.cli import (
-    audit,
-    compare,
-    demo,
-    evaluate,
-    init,
-    methods,
-    output,
-    predict,
-    report,
-    reproduce,
-    run,
-    train,
-    tune,
-)
+from fairpass.cli import output
+from fairpass.cli.audit import audit
+from fairpass.cli.compare import compare
 from fairpass.cli.datasets import app as datasets
-from fairpass.cli.training_options import TrainingOptions
+from fairpass.cli.demo import demo
+from fairpass.cli.evaluate import evaluate, predict
+from fairpass.cli.init import init
+from fairpass.cli.methods import methods
+from fairpass.cli.options import TrainingOptions, examples, spelled
+from fairpass.cli.report import report
+from fairpass.cli.reproduce import reproduce
+from fairpass.cli.run import run
+from fairpass.cli.train import train
+from fairpass.cli.tune import tune
 from fairpass.errors import FairpassError
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+_INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 class _Commands(TyperGroup):
-    """Turns the errors that a user can fix into one line on stderr; with --debug, into a traceback.
+    """Prints errors that a user can fix as one line on stderr; with --debug, as a traceback.
 
-    (`Any`, because the class of a context has moved between typer's versions.)
+    (`Any`, because the class of a context has moved between versions of typer.)
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Show the help if there is nothing else to do, and find --debug wherever it is."""
-        if "--debug" in args:  # most likely at the end, added to a command that has just failed
+        """Show the help if there are no arguments, and accept --debug anywhere."""
+        if "--debug" in args:  # most likely appended to a command that has just failed
             args = ["--debug", *(arg for arg in args if arg != "--debug")]
         return super().parse_args(ctx, args or ["--help"])
 
@@ -46,8 +43,8 @@ class _Commands(TyperGroup):
         """Run a command; the exit code is 1 if it fails, and 130 if it is interrupted."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()  # so that a full disk is noticed here, and not after the end
-        except BrokenPipeError:  # whoever reads our output has seen enough of it
+            sys.stdout.flush()  # notices a full disk here, and not after the end
+        except BrokenPipeError:  # the reader of our output has closed it
             output.finish_stdout()
             raise typer.Exit(1) from None
         except (KeyboardInterrupt, FairpassError, ValueError, OSError, MemoryError) as error:
@@ -57,14 +54,14 @@ class _Commands(TyperGroup):
             if isinstance(error, KeyboardInterrupt):
                 output.notices.print("Interrupted", style="yellow")
                 raise typer.Exit(_INTERRUPTED) from None
-            output.fail(error, self._training_options(ctx))
+            output.fail(spelled(output.explain(error), self._training_flags(ctx)))
             raise typer.Exit(1) from None
         return result
 
-    def _training_options(self, ctx: Any) -> dict[str, str]:
-        """Return the training settings that the command has options for, and their spelling.
+    def _training_flags(self, ctx: Any) -> dict[str, str]:
+        """Return the command's options for training settings, and their spelling.
 
-        No others: a quoted word that is some option's name may also be a column's name in the user's table.
+        No others: in a message, a quoted name of another option may also be a column of the user's table.
         """
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         settings = {field.name for field in fields(TrainingOptions)}
@@ -76,15 +73,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=output.examples(
-        {
-            "What is it about?": "fairpass demo",
-            "Which benchmark graphs are there?": "fairpass datasets",
-            "Where can bias come from in one of them?": "fairpass audit german",
-            "Train a fair classifier": "fairpass train german --out runs/german",
-            "What can each command do?": "fairpass audit --help",
-        }
-    ),
+    epilog=examples("fairpass"),
 )
 
 
@@ -97,28 +86,17 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def fairpass(
     version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version),
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
     debug: Annotated[
-        bool,
-        typer.Option("--debug", help="Show the traceback of an error.", envvar="FAIRPASS_DEBUG"),
+        bool, typer.Option("--debug", help="Show the traceback of an error.", envvar="FAIRPASS_DEBUG")
     ] = False,
 ) -> None:
     """Fair node classification on graphs by message passing."""
     output.prepare_streams()
 
 
-app.command(epilog=demo.EXAMPLES)(demo.demo)
+app.command(epilog=examples("demo"))(demo)
 app.add_typer(datasets, name="datasets")
-app.command(epilog=audit.EXAMPLES)(audit.audit)
-app.command(epilog=methods.EXAMPLES)(methods.methods)
-app.command(epilog=init.EXAMPLES)(init.init)
-app.command(epilog=run.EXAMPLES)(run.run)
-app.command(epilog=train.EXAMPLES)(train.train)
-app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command(epilog=predict.EXAMPLES)(predict.predict)
-app.command(epilog=compare.EXAMPLES)(compare.compare)
-app.command(epilog=report.EXAMPLES)(report.report)
-app.command(epilog=tune.EXAMPLES)(tune.tune)
-app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
+for _command in (audit, methods, init, run, train, evaluate, predict, compare, report, tune, reproduce):
+    app.command(epilog=examples(_command.__name__))(_command)

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.option_groups import with_option_groups
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
-from fairpass.cli.progress import bar, note
+from fairpass.cli.options import TrainingOptions, command
+from fairpass.cli.output import print_json, print_line, working
+from fairpass.cli.progress import bar, choose_threads, note
 from fairpass.cli.report import keep
-from fairpass.cli.results import show_comparison, title_of
-from fairpass.cli.threads import choose_threads
-from fairpass.cli.training_options import TrainingOptions
+from fairpass.cli.results import show_rows, title_of
 from fairpass.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,60 +20,30 @@ if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
     from fairpass.runs import Comparison, Progress, RunSpec
 
-EXAMPLES = examples(
-    {
-        "All methods, in two processes; after an interruption, the same again": (
-            "fairpass compare german --jobs 2 --out german.json"
-        ),
-        "Some methods, with thresholds chosen on validation": (
-            "fairpass compare bail --methods gcn,gmmd --threshold accuracy"
-        ),
-        "With a report to hand over, runs/german/report.html": (
-            "fairpass compare german --methods gcn,gmmd --report runs/german"
-        ),
-    }
-)
-
 _REFERENCE = "constant"
 
 
-@with_option_groups
+@command
 def compare(
     graph: GraphOptions,
     training: TrainingOptions,
-    methods: Annotated[str, typer.Option(metavar="NAMES", help="`all`, or names with commas between them.")] = "all",
-    seeds: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="How many seeds each method is trained with.")
-    ] = 5,
-    jobs: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="How many processes share the work.")] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A .json file for the results, written after every run; the same command again, or one "
-            "with more methods or seeds, goes on from it.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="Where to put report.html and the evidence it is made of. The page shows models, not only their "
-            "results: those in --out are trained again for it, in this process.",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    methods: str = "all",
+    seeds: int = 5,
+    jobs: int = 1,
+    out: Path | None = None,
+    report: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Train several methods with several seeds, and show how accurate and how fair each is on the test nodes.
 
-    The constant classifier is always among them: what does not beat it is of no use.
+    The constant classifier is always among them: a method that does not beat it is useless.
     """
     with working("Starting"):
         from fairpass.methods import method, names
         from fairpass.runs import Comparison
 
     if report is not None and jobs > 1:
-        raise typer.BadParameter("--report cannot go with --jobs: the models have to stay in this process")
+        raise typer.BadParameter("--report cannot be used with --jobs: it needs the models in this process")
     wanted = names() if methods == "all" else [name.strip() for name in methods.split(",")]
     found = {name: method(name) for name in dict.fromkeys([_REFERENCE, *wanted])}
     classifiers = {name: each(training=training.applied_to(each.default_training())) for name, each in found.items()}
@@ -94,7 +62,7 @@ def compare(
     if as_json:
         print_json(comparison.to_dict() | ({} if page is None else {"report": str(page)}))
         return
-    show_comparison(title_of(data), comparison)
+    show_rows(title_of(data), comparison.rows)
     if out is not None:
         print_line(f"\nAll results are in {out}.")
     if page is not None:
@@ -116,38 +84,33 @@ def run_comparison(
     models: dict[str, list[NodeClassifier]] = {spec.label: [] for spec in specs}
     todo = list(specs) if keep_models else comparison.missing(specs)
     if len(todo) < len(specs):
-        note(f"{len(specs) - len(todo)} of {len(specs)} runs are in {out} already")
+        note(f"{len(specs) - len(todo)} of {len(specs)} runs are already in {out}")
     if out is not None:
         comparison.save(out)  # finds out early if it cannot be written
     epochs = [spec.classifier().training.epochs for spec in todo]
     done = 0
-    with bar(sum(epochs)) as progress:
+    with bar(sum(epochs), out) as show:
 
-        def show(epoch: int = 0) -> None:
+        def show_epoch(epoch: int = 0) -> None:
             # In this process the runs are made in their order; in others, several at a time.
             label = f"{todo[done].label}, seed {todo[done].seed}" if jobs == 1 and done < len(todo) else "Training"
-            progress.show(sum(epochs[:done]) + epoch, label, f"{done}/{len(todo)} runs")
+            show(sum(epochs[:done]) + epoch, label, f"{done}/{len(todo)} runs")
 
         def after_run(state: "Progress") -> None:
             nonlocal done
             done = state.done
-            show()
+            show_epoch()
 
-        show()
-        try:
-            run(
-                todo,
-                comparison,
-                graphs={comparison.graph: data},
-                executor=executor_for(jobs),
-                together=False,
-                again=True,
-                progress=after_run,
-                on_epoch=lambda _, record: show(record.epoch + 1),
-                on_fitted=(lambda spec, model: models[spec.label].append(model)) if keep_models else None,
-            )
-        except KeyboardInterrupt:
-            if out is not None:
-                note(f"What was done is in {out}: the same command goes on from there")
-            raise
+        show_epoch()
+        run(
+            todo,
+            comparison,
+            graphs={comparison.graph: data},
+            executor=executor_for(jobs),
+            together=False,
+            again=True,
+            progress=after_run,
+            on_epoch=lambda _, record: show_epoch(record.epoch + 1),
+            on_fitted=(lambda spec, model: models[spec.label].append(model)) if keep_models else None,
+        )
     return {name: fitted for name, fitted in models.items() if fitted}

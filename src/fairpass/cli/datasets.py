@@ -1,38 +1,33 @@
-"""`fairpass datasets`: which benchmark graphs there are, and how to get them."""
+"""`fairpass datasets`: the benchmark graphs, and how to get them."""
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, table
+from fairpass.cli.options import command, examples
+from fairpass.cli.output import Cells, facts, print_json, print_line, section, table
 
-app = typer.Typer(
-    invoke_without_command=True,
-    epilog=examples(
-        {
-            "What is there?": "fairpass datasets",
-            "Get the files of a graph that is not part of the package": "fairpass datasets fetch bail",
-            "The same, to a place of your choice": "FAIRPASS_DATA=~/graphs fairpass datasets fetch bail",
-        }
-    ),
-)
+app = typer.Typer(invoke_without_command=True, epilog=examples("datasets"))
 
-_SYMBOLS = "H and H_f: the share of edges that join equal labels, and nodes of one group"
-
-_STATUS = {"embedded": "included", "available": "available", "not fetched": "needs download"}
-_STYLES = {"embedded": "green", "available": "green", "not fetched": "yellow"}
+_SYMBOLS = "H and H_f: the share of edges between nodes with equal labels, and between nodes of one group"
+_HEADER = ("name", "nodes", "edges", "features", "H", "H_f", "max degree", "files")
+_COLUMNS = {"label": "label", "groups": "sensitive"}
+_STATUS = {
+    "embedded": ("included", "green"),
+    "available": ("available", "green"),
+    "not fetched": ("needs download", "yellow"),
+}
 
 
 @app.callback()
-def list_datasets(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the benchmark graphs: what they are, whether they are here, and their statistics.
+@command
+def list_datasets(ctx: typer.Context, as_json: bool = False) -> None:
+    """List the benchmark graphs: what they are, whether their files are here, and their statistics.
 
-    Some are part of the package. The files of the others are looked for, and
-    put, in the directory that the environment variable FAIRPASS_DATA names,
-    else in the user's cache.
+    Some are part of the package. The files of the others are in the directory that
+    the environment variable FAIRPASS_DATA names, or else in the user's cache.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -42,18 +37,16 @@ def list_datasets(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(known)
     else:
-        section("Benchmark graphs", _statistics(known), Text(_SYMBOLS, style="dim"))
+        statistics = table(_HEADER, map(_statistics, known), words=["files"])
+        section("Benchmark graphs", statistics, Text(_SYMBOLS, style="dim"))
         for about in known:
             section(f"{about['name']}: {about['title']}", _details(about))
 
 
 @app.command()
-def fetch(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of those that `fairpass datasets` lists.")],
-    as_json: JsonFlag = False,
-) -> None:
-    """Download the files of a benchmark graph, unless they are here, and check that they are the published ones."""
+@command
+def fetch(ctx: typer.Context, name: str, as_json: bool = False) -> None:
+    """Download the files of a benchmark graph unless they are here, and check that they are the published ones."""
     from fairpass import datasets
 
     paths = datasets.fetch(name)
@@ -62,7 +55,7 @@ def fetch(
     elif not paths:
         print_line(f"{name} is part of the package: there is nothing to fetch.")
     else:
-        print_line(f"{name} is here, and is as published: {', '.join(map(str, paths))}")
+        print_line(f"{name} is here and as published: {', '.join(map(str, paths))}")
 
 
 def _about(name: str) -> dict[str, Any]:
@@ -83,7 +76,7 @@ def _about(name: str) -> dict[str, Any]:
         ],
         "label": {"column": spec.label.column, "names": list(spec.label.names)},
         "sensitive": {"column": spec.sensitive.column, "names": list(spec.sensitive.names)},
-        "statistics": asdict(spec.statistics),
+        "statistics": spec.statistics.model_dump(mode="json"),
         "source": spec.source,
         "citation": spec.citation,
         "licence": spec.licence,
@@ -91,40 +84,20 @@ def _about(name: str) -> dict[str, Any]:
     }
 
 
-def _statistics(known: list[dict[str, Any]]) -> Table:
-    numbers = ("nodes", "edges", "features", "H", "H_f", "max degree")
-    made = table("name", *numbers, "files", numbers=numbers)
-    for about in known:
-        found = about["statistics"]
-        made.add_row(
-            about["name"],
-            f"{found['nodes']:,}",
-            f"{found['undirected_edges']:,}",
-            f"{found['features']:,}",
-            f"{found['label_homophily']:.3f}",
-            f"{found['sensitive_homophily']:.3f}",
-            f"{found['max_degree']:,}",
-            Text(_STATUS[about["status"]], style=_STYLES[about["status"]]),
-        )
-    return made
+def _statistics(about: dict[str, Any]) -> Cells:
+    found = about["statistics"]
+    counts = [f"{found[name]:,}" for name in ("nodes", "undirected_edges", "features")]
+    shares = [f"{found[name]:.3f}" for name in ("label_homophily", "sensitive_homophily")]
+    status, style = _STATUS[about["status"]]
+    return [about["name"], *counts, *shares, f"{found['max_degree']:,}", Text(status, style=style)]
 
 
 def _details(about: dict[str, Any]) -> Table:
-    label, sensitive = about["label"], about["sensitive"]
-    details = {
-        "label": f"{label['column']}: {', '.join(label['names'])}",
-        "groups": f"{sensitive['column']}: {', '.join(sensitive['names'])}",
-        "source": about["source"],
-        "licence": about["licence"],
-    }
-    return rows([*((name, Text(text)) for name, text in details.items()), ("status", _status(about))])
-
-
-def _status(about: dict[str, Any]) -> Text:
     paths = ", ".join(file["path"] for file in about["files"])
-    sentences = {
+    where = {
         "embedded": "part of the package",
         "available": f"available at {paths}",
         "not fetched": f"needs download: run `fairpass datasets fetch {about['name']}`, or put the files at {paths}",
     }
-    return Text(sentences[about["status"]], style=_STYLES[about["status"]])
+    columns = {name: f"{about[key]['column']}: {', '.join(about[key]['names'])}" for name, key in _COLUMNS.items()}
+    return facts({**columns, "source": about["source"], "licence": about["licence"], "status": where[about["status"]]})

@@ -1,28 +1,19 @@
-"""`fairpass demo`: how differently men and women are treated, how to change it, and what it costs, in a minute."""
+"""`fairpass demo`: how differently men and women are treated, and what it costs to change that."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from fairpass.cli.compare import run_comparison
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, working
+from fairpass.cli.options import command
+from fairpass.cli.output import bullets, print_json, print_line, section, working
+from fairpass.cli.progress import choose_threads
 from fairpass.cli.report import keep
 from fairpass.cli.results import show_rows, title_of
 
 if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
     from fairpass.runs import RunRecord
-
-EXAMPLES = examples(
-    {
-        "What is it about?": "fairpass demo",
-        "The same with all methods and more seeds": "fairpass compare adult --threshold accuracy",
-    }
-)
 
 _GRAPH = "adult"
 # Each seed has its own split: on this graph the split moves the differences between groups more than the seed.
@@ -35,28 +26,20 @@ _PLAIN, _DP, _EO = "logistic", "gmmd (dp)", "gmmd (eo)"
 _CONSTANT = "constant"
 
 
-def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="DIRECTORY", help="Where to put the report and the evidence it is made of.")
-    ] = Path("fairpass-demo"),
-    as_json: JsonFlag = False,
-) -> None:
+@command
+def demo(out: Path = Path("fairpass-demo"), as_json: bool = False) -> None:
     """Predict who earns more than 50,000 dollars a year, and treat men and women alike.
 
     Compares a constant, logistic regression, a graph convolutional network and
     GMMD on 12,000 people of a census, split at random three times. GMMD is there
-    twice: once for demographic parity, once for equal opportunity. At the end
-    there is a report to open in a browser.
+    twice: once for demographic parity, once for equal opportunity. The result is
+    also a report to open in a browser.
     """
     with working("Starting"):
-        import torch
-
         from fairpass import datasets
         from fairpass.runs import Comparison, summarise
 
-        # Beside other programs on two cores, a fit took ten times as long with two threads.
-        if "OMP_NUM_THREADS" not in os.environ:
-            torch.set_num_threads(1)
+        choose_threads()  # beside other programs on two cores, a fit took ten times as long with two threads
         out.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
         splits = [datasets.load(_GRAPH, split_seed=seed) for seed in _SEEDS]
     classifiers = _classifiers()
@@ -88,7 +71,7 @@ def demo(
         return
     title = f"{title_of(splits[0])}, test nodes, epoch and threshold chosen on validation"
     show_rows(title, methods, over="splits")
-    section("In words", rows(("-", Text(sentence)) for sentence in sentences))
+    section("In words", bullets(sentences))
     print_line("")
     print_line(f"The report on the first split is {page}: open it in a browser.")
 

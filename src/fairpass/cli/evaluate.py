@@ -1,63 +1,134 @@
-"""`fairpass evaluate`: how accurate and how fair a stored model is."""
+"""`fairpass evaluate` and `fairpass predict`: use a stored model."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.option_groups import with_option_groups
-from fairpass.cli.output import JsonFlag, examples, print_json, working
-from fairpass.cli.prediction_options import PredictionOptions
+from fairpass.cli.options import PredictionOptions, command
+from fairpass.cli.output import print_json, print_line, working
 from fairpass.cli.results import show_evaluation, title_of
-from fairpass.cli.stored_model import ModelPath, load_with_graph
 
-EXAMPLES = examples(
-    {
-        "The numbers that `fairpass train` showed": "fairpass evaluate runs/german/model.safetensors german",
-        "On validation, with confidence intervals": (
-            "fairpass evaluate runs/german/model.safetensors german --on val --bootstrap 1000"
-        ),
-        "On people whom the model has never seen": (
-            "fairpass evaluate runs/people/model.safetensors --nodes others.csv --edges their_friends.csv"
-        ),
-    }
-)
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
-# The library's own type would do, but it comes with torch: a test keeps this equal to it.
+    from fairpass.methods import NodeClassifier
+
+# The type of the library, without importing torch; a test compares them.
 Split = Literal["train", "val", "test"]
 
+_UNKNOWN_GROUP = {
+    "none": "where the method needs the group, their scores are not corrected",
+    "estimate": "where the method needs the group, theirs is estimated from the features",
+    "error": "the method does not need the group",  # otherwise it would have refused them
+}
 
-@with_option_groups
+
+@command
 def evaluate(
-    model: ModelPath,
+    model: Path,
     graph: GraphOptions,
-    on: Annotated[Split, typer.Option(help="Which nodes to look at.")] = "test",
-    bootstrap: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Resamples for 95 % confidence intervals.")
-    ] = 0,
+    on: Split = "test",
+    bootstrap: int = 0,
     *,
     prediction: PredictionOptions,
-    as_json: JsonFlag = False,
+    as_json: bool = False,
 ) -> None:
     """Show how accurate and how fair a stored model is.
 
-    Of a graph that the model was trained on, split and features are those of the
-    training. Other tables are encoded as the tables of the training were, and
-    all their labelled nodes are test nodes.
+    On the graph of the training, split and features are those of the training.
+    Other tables are encoded like the tables of the training, and all their
+    labelled nodes are test nodes.
     """
     groups = {} if prediction.unknown_group is None else {"missing_sensitive": prediction.missing_sensitive}
-    classifier, data = load_with_graph(model, graph, **groups)
+    classifier = _load_model(model)
+    data = _load_like_fit(classifier, graph, **groups)
     with working("Measuring"):
         evaluation = classifier.evaluate(data, on, undefined="nan", bootstrap=bootstrap, **prediction.given())
     if as_json:
-        print_json(
-            {
-                "model": str(model),
-                "method": classifier.name,
-                "split": on,
-                "evaluation": evaluation.to_dict(),
-                "provenance": data.provenance,
-            }
-        )
+        document = {"model": str(model), "method": classifier.name, "split": on, "evaluation": evaluation.to_dict()}
+        print_json({**document, "provenance": data.provenance})
     else:
         show_evaluation(f"{classifier.name} on {title_of(data)}", evaluation, data, on)
+
+
+@command
+def predict(
+    model: Path, graph: GraphOptions, out: Path, fitted: str | None = None, *, prediction: PredictionOptions
+) -> None:
+    """Write a stored model's predictions for every node of a graph.
+
+    Each row has the node's id, its score (the probability of the positive label;
+    with more than two labels, of each), the predicted label, the node's group, and
+    its part of the split, if it is in one.
+
+    Tables are read like those of the fit; label, edges and groups may be
+    missing. With --graph, the nodes are new ones whose edges may also refer to ids
+    of the graph of the fit, and only they have a row.
+    """
+    if out.suffix not in (".csv", ".parquet"):
+        raise typer.BadParameter(f"--out must end in .csv or .parquet (got {str(out)!r})")
+    tables = [graph.nodes, graph.edges, *(Path(part) for part in (fitted or "").split(",") if part)]
+    if out.exists() and any(table is not None and table.exists() and table.samefile(out) for table in tables):
+        raise typer.BadParameter(f"--out must be another file than the tables (got {str(out)!r})")
+    if fitted is not None:
+        graph.check_new_nodes()
+    classifier = _load_model(model)
+    if fitted is None:
+        data = _load_like_fit(classifier, graph, edges=None, missing_sensitive=prediction.missing_sensitive)
+    else:
+        with working("Reading the fitted graph"):
+            from fairpass.projects.fitted_graph import fitted_graph
+
+            known = fitted_graph(classifier.provenance_, fitted)
+        data = graph.join_to(known, missing_sensitive=prediction.missing_sensitive)
+    with working("Predicting"):
+        from fairpass.projects.predictions import prediction_table, write_table
+
+        predictions = prediction_table(classifier, data, **prediction.given())
+        write_table(predictions, out)
+    print_line(f"{len(predictions):,} predictions are in {out}.")
+    if sentence := _edges(data):
+        print_line(sentence)
+    if unknown := int(predictions["group"].isna().sum()):
+        done = _UNKNOWN_GROUP[prediction.unknown_group or "none"]
+        print_line(f"Nodes of unknown group: {unknown:,} of {len(predictions):,}; {done}.")
+
+
+def _load_model(path: Path) -> "NodeClassifier":
+    with working("Loading the model"):
+        from fairpass.methods import load_model
+
+        return load_model(path)
+
+
+def _load_like_fit(model: "NodeClassifier", graph: GraphOptions, **others: Any) -> "Data":
+    """Return a graph; options that the user does not give are those of the fit, or `others` for other tables."""
+    from fairpass.projects.fitted_graph import options_of_fit
+
+    provenance = model.provenance_ or {}
+    known: dict[str, Any] = {}
+    if graph.name is not None:
+        # Above all the split: nodes of the training must not be test nodes now.
+        options = provenance.get("options", {}) if provenance.get("name") == graph.name else {}
+        known = {name: value for name, value in options.items() if value is not None}
+    elif "encoding" in provenance:
+        known = options_of_fit(provenance, graph.nodes, graph.edges, **others)
+    return graph.load(**known)
+
+
+def _edges(data: "Data") -> str:
+    """Return how new nodes are connected to the graph, or that there are no edges."""
+    import torch
+
+    alone = torch.ones(data.num_nodes, dtype=torch.bool)
+    alone[data.edge_index[0]] = False
+    new = data.get("new_mask")
+    if new is None:
+        return "None of the nodes has an edge: they are classified by their features alone." if alone.all() else ""
+    source, target = data.edge_index
+    links = int((new[source] & ~new[target]).sum())
+    sentence = f"Edges between new nodes and the {int((~new).sum()):,} nodes of the graph: {links:,}."
+    count = int(alone[new].sum())
+    return f"{sentence} New nodes without any edge: {count:,}." if count else sentence

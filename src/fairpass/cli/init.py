@@ -1,55 +1,42 @@
-"""`fairpass init`: look at a user's tables, and write a configuration to start from."""
+"""`fairpass init`: inspect tables and write a settings file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, table, working
+from fairpass.cli.options import command
+from fairpass.cli.output import Cells, print_json, print_line, rows, section, table, working
 from fairpass.errors import DataError
 from fairpass.files import write_text
 
 if TYPE_CHECKING:
-    from fairpass.datasets.inspection import Inspection
+    from fairpass.datasets.table_inspection import Inspection
 
-EXAMPLES = examples(
-    {
-        "Look at two tables, and write fairpass.toml": "fairpass init people.csv friends.csv",
-        "Without edges: people who are alike will be joined": "fairpass init people.csv",
-        "Then": "fairpass run fairpass.toml",
-    }
-)
 
 _ROLES = ("id", "label", "sensitive", "split")
 
 
+@command
 def init(
-    nodes: Annotated[
-        Path,
-        typer.Argument(metavar="NODES", help="The nodes, one per row: .csv, .tsv or .parquet.", show_default=False),
-    ],
-    edges: Annotated[
-        Path | None, typer.Argument(metavar="[EDGES]", help="The edges, one per row.", show_default=False)
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The configuration to write.")] = Path("fairpass.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a configuration that is there.")] = False,
-    text_encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="The encoding of CSV files, for example latin-1.")
-    ] = "utf-8",
-    as_json: JsonFlag = False,
+    nodes: Path,
+    edges: Path | None = None,
+    out: Path = Path("fairpass.toml"),
+    force: bool = False,
+    text_encoding: str = "utf-8",
+    as_json: bool = False,
 ) -> None:
-    """Look at your tables, and write a configuration for `fairpass run`.
+    """Inspect your tables, and write a settings file for `fairpass run`.
 
-    It shows what each column holds, which one may be the id, the label and the
-    sensitive attribute, and what looks wrong. The configuration has every choice
-    in it, with its reason: read it, and change what is not right.
+    It shows the content of each column, which columns may be the id, the label and
+    the sensitive attribute, and what looks wrong. The settings file has every
+    setting with an explanation: read it, and change what is not right.
     """
     if out.exists() and not force:
-        raise DataError(f"{str(out)!r} is there already: remove it, or overwrite it with --force")
+        raise DataError(f"{str(out)!r} exists: remove it, or overwrite it with --force")
     with working("Looking at the tables"):
-        from fairpass.datasets.inspection import inspect_tables
+        from fairpass.datasets.table_inspection import inspect_tables
         from fairpass.projects.template import template
 
         found = inspect_tables(nodes, edges, text_encoding=text_encoding)
@@ -58,25 +45,23 @@ def init(
     if as_json:
         print_json({"config": str(out), **found.to_dict()})
         return
-    section(f"{nodes}, {found.rows:,} nodes", _columns(found))
+    lines: list[Cells] = []
+    for each in found.columns:
+        counts = (f"{each.distinct:,}", f"{each.missing:,}" if each.missing else "-")
+        lines.append((Text(each.name), each.kind, *counts, Text(", ".join(each.examples))))
+    columns = ("column", "holds", "values", "missing", "for example")
+    section(f"{nodes}, {found.rows:,} nodes", table(columns, lines, words=["holds", "for example"]))
     if found.edges is not None:
         ends = " and ".join(repr(found.best(role)) for role in ("source", "target"))
         section(f"{found.edges}, {found.edge_rows:,} edges", Text(f"between {ends}"))
     section("Guessed from names and values", _guesses(found))
     if found.problems:
-        section("What to know", _problems(found))
+        stops = Text("stops", style="bold red")
+        section("What to know", rows((stops if each.stops else "-", Text(each.sentence)) for each in found.problems))
     print_line("")
     lacking = [role for role in ("label", "sensitive") if found.best(role) is None]
     todo = f"; it still needs {' and '.join(map(repr, lacking))}" if lacking else ""
-    print_line(f"Every choice is in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
-
-
-def _columns(found: "Inspection") -> Table:
-    made = table("column", "holds", "values", "missing", "for example", numbers=("values", "missing"))
-    for column in found.columns:
-        cells = (f"{column.distinct:,}", f"{column.missing:,}" if column.missing else "-")
-        made.add_row(Text(column.name), column.kind, *cells, Text(", ".join(column.examples)))
-    return made
+    print_line(f"All settings are in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
 
 
 def _guesses(found: "Inspection") -> Table:
@@ -86,14 +71,6 @@ def _guesses(found: "Inspection") -> Table:
             name = Text(guess.column, style="bold" if place == 0 else "dim")
             cells.append((role if place == 0 else "", name, Text(guess.reason, style="" if place == 0 else "dim")))
         if not found.roles[role] and role != "split":
-            by_row = ": edges name nodes by row number" if role == "id" and found.edges is not None else ""
-            nothing = f"no column looks like one{by_row}"
-            cells.append((role, Text("-"), Text(nothing)))
+            by_row = ": edges refer to row numbers" if role == "id" and found.edges is not None else ""
+            cells.append((role, Text("-"), Text(f"no column looks like one{by_row}")))
     return rows(cells)
-
-
-def _problems(found: "Inspection") -> Table:
-    return rows(
-        (Text("stops", style="bold red") if problem.stops else Text("-"), Text(problem.sentence))
-        for problem in found.problems
-    )

@@ -1,4 +1,4 @@
-"""What the commands print: results on stdout, everything else (progress, warnings, errors) on stderr."""
+"""What the commands print: results on stdout; progress, warnings and errors on stderr."""
 
 import errno
 import io
@@ -7,15 +7,14 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich import box
 from rich.console import Console, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.status import Status
 from rich.table import Table
@@ -24,21 +23,19 @@ from rich.text import Text
 console = Console(highlight=False)
 notices = Console(stderr=True, highlight=False)
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else.")]
-
 
 def print_json(document: Any) -> None:
-    """Print one JSON document; a number that is not defined has to be None by now, as JSON has no nan."""
+    """Print a JSON document, which has no nan."""
     typer.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
 def working(message: str) -> AbstractContextManager[Status]:
-    """Show on stderr that something takes its time, if somebody is watching."""
+    """Show on a terminal that something takes a while."""
     return notices.status(message)
 
 
 def section(title: str, *content: RenderableType) -> None:
-    """Print a title and what belongs under it."""
+    """Print a title and indented content."""
     console.print()
     console.print(Text(title, style="bold"))
     for part in content:
@@ -46,52 +43,66 @@ def section(title: str, *content: RenderableType) -> None:
 
 
 def print_line(text: str) -> None:
-    """Print text as it is, however long, on stdout."""
+    """Print a line of any length on stdout."""
     console.print(Text(text), soft_wrap=True)
 
 
-def table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:
-    """Return a table in the house style; the columns in `numbers` are aligned to the right."""
+Cells = Sequence[str | Text]
+
+
+def table(
+    columns: Sequence[str],
+    lines: Iterable[Cells],
+    *,
+    words: Sequence[str] = (),
+    bold: Sequence[int] = (),
+    narrow: bool = False,
+) -> Table:
+    """Return a table with a header; its first column, and those in `words`, are aligned to the left.
+
+    The rows with the numbers in `bold` are emphasized; a `narrow` table has little space between columns.
+    """
     made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    if narrow:
+        made.padding = (0, 1, 0, 0)
     for column in columns:
-        made.add_column(Text(column), justify="right" if column in numbers else "left", overflow="fold")
+        left = column in (columns[0], *words)
+        made.add_column(Text(column), justify="left" if left else "right", overflow="fold")
+    for number, cells in enumerate(lines):
+        made.add_row(*cells, style="bold" if number in bold else None)
     return made
 
 
-def examples(commands: Mapping[str, str]) -> str:
-    """Return the end of a help text: commands to try, each under a word on what it does."""
-    parts = [f"[dim]# {purpose}[/dim]\n{escape(command)}" for purpose, command in commands.items()]
-    return "\n\n".join(["[bold]Examples[/bold]", *parts])
+def facts(about: Mapping[str, str | None]) -> Table:
+    """Return rows of a name and a text; what is None or empty is left out."""
+    return rows((name, Text(fact)) for name, fact in about.items() if fact)
 
 
 def rows(cells: Iterable[tuple[RenderableType, ...]]) -> Table:
-    """Return rows without lines or header; the last cell of a row may take several lines."""
+    """Return rows without lines or header; the last cell of a row may have several lines."""
     made = Table.grid(padding=(0, 2))
     for row in cells:
         made.add_row(*row)
     return made
 
 
+def bullets(sentences: Iterable[str]) -> Table:
+    """Return a list of sentences."""
+    return rows(("-", Text(sentence)) for sentence in sentences)
+
+
 def warn(message: str) -> None:
     """Print a warning in one line on stderr."""
-    _print_line("Warning:", "yellow", message)
+    _print_notice("Warning:", "yellow", message)
 
 
-def fail(error: BaseException, options: Mapping[str, str] | None = None) -> None:
-    """Say in one line on stderr what went wrong.
-
-    Args:
-        error: what was raised.
-        options: how the command spells the library's arguments, e.g. `--learning-rate` for `learning_rate`.
-    """
-    message = explain(error)
-    for argument, option in (options or {}).items():
-        message = message.replace(f"'{argument}'", option)
-    _print_line("Error:", "bold red", message)
+def fail(message: str) -> None:
+    """Print an error in one line on stderr."""
+    _print_notice("Error:", "bold red", message)
 
 
 def explain(error: BaseException) -> str:
-    """Return what went wrong, without the name of a class or the number of a system call."""
+    """Return the message of an error, without the name of a class or the number of a system call."""
     if isinstance(error, MemoryError):
         return "there is not enough memory"
     if isinstance(error, OSError) and error.strerror:
@@ -100,7 +111,7 @@ def explain(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _print_line(prefix: str, style: str, message: str) -> None:
+def _print_notice(prefix: str, style: str, message: str) -> None:
     # Without soft_wrap, rich would break the line at the width of the terminal.
     notices.print(Text.assemble((prefix, style), " ", " ".join(message.split())), soft_wrap=True)
 
@@ -116,16 +127,16 @@ _library_notices = _Notices(logging.WARNING)
 
 
 def prepare_streams() -> None:
-    """Let the library's warnings reach the user in our style, and let no character stop the output."""
+    """Print the library's warnings like ours, and replace characters that the terminal does not have."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows "?"
+            stream.reconfigure(errors="replace")
     logging.getLogger("fairpass").addHandler(_library_notices)
     warnings.showwarning = lambda message, *_, **__: warn(str(message))
 
 
 def finish_stdout() -> None:
-    """Write what is still to be written, or give it up: the interpreter's own last attempt must not fail."""
+    """Flush stdout, or discard what is left, so that the interpreter's own flush at exit cannot fail."""
     try:
         sys.stdout.flush()
     except OSError:

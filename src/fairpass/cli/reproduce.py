@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.text import Text
 
 from fairpass.cli import output
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, rows, section, working
-from fairpass.cli.progress import bar, note
-from fairpass.cli.threads import choose_threads
+from fairpass.cli.options import command
+from fairpass.cli.output import print_json, print_line, rows, section, working
+from fairpass.cli.progress import bar, choose_threads, note
 from fairpass.errors import DataError, DownloadError
 
 if TYPE_CHECKING:
@@ -18,44 +17,20 @@ if TYPE_CHECKING:
     from fairpass.experiments.tables import Entry, Table
     from fairpass.runs import Progress, RunSpec, RunStore
 
-EXAMPLES = examples(
-    {
-        "Everything, with two seeds and few epochs, to see that it works": "fairpass reproduce all --quick --jobs 2",
-        "The main table; after an interruption, the same again": "fairpass reproduce main --jobs 2",
-        "Without the data set that has to be downloaded": "fairpass reproduce ablation --datasets german,credit",
-    }
-)
-
 ALL, RECORDS = "all", "records"
 _DIRECTORY, _QUICK_DIRECTORY = Path("reproduction"), Path("reproduction-quick")
 _STYLES = {"": "", "best": "bold", "second": "italic"}
 
 
+@command
 def reproduce(
-    item: Annotated[
-        str,
-        typer.Argument(
-            metavar="ITEM",
-            help="stats, main, backbones, ablation, hyper, layers, theory, alpha, mlp, cases, runtime, pareto, beyond, "
-            "or all.",
-        ),
-    ],
-    quick: Annotated[bool, typer.Option("--quick", help="Two seeds, few epochs, and fewer points.")] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Make only the runs that have no record yet, or all of them again.")
-    ] = True,
-    datasets: Annotated[
-        str, typer.Option(metavar="NAMES", help="Which data sets, with commas between them.")
-    ] = "german,credit,bail",
-    jobs: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="How many processes share the work.")] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help=f"Where to put records, tables and figures (default: {_DIRECTORY}, or {_QUICK_DIRECTORY}).",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    item: str,
+    quick: bool = False,
+    resume: bool = True,
+    datasets: str = "german,credit,bail",
+    jobs: int = 1,
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Make the runs of a table or figure of the paper, or of all, then the tables and figures themselves.
 
@@ -112,23 +87,20 @@ def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequenc
     if len(todo) < len(specs):
         note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are in {store.directory} already")
     threads, before = torch.get_num_threads(), 0
-    with bar(len(todo)) as progress:
+    with bar(len(todo), store.directory, "the same command without --fresh") as show:
 
-        def show(state: "Progress") -> None:
+        def show_state(state: "Progress") -> None:
             done = before + state.done
-            progress.show(done, state.what, f"{done:,}/{len(todo):,} runs")
+            show(done, state.what, f"{done:,}/{len(todo):,} runs")
 
-        progress.show(0, "Training", f"0/{len(todo):,} runs")
+        show(0, "Training", f"0/{len(todo):,} runs")
         try:
             for name in needed:
                 torch.set_num_threads(threads)
                 choose_threads(load(name))
                 of_dataset = [spec for spec in todo if spec.dataset == name]
                 executor = executor_for(jobs)
-                before += run(of_dataset, store, executor=executor, measures=EXTRA_MEASURES, progress=show)
-        except KeyboardInterrupt:
-            note(f"What was done is in {store.directory}: the same command, without --fresh, goes on from there")
-            raise
+                before += run(of_dataset, store, executor=executor, measures=EXTRA_MEASURES, progress=show_state)
         finally:
             torch.set_num_threads(threads)
     return before
@@ -170,10 +142,8 @@ def _show_table(table: "Table") -> None:
     widths = [max([len(name), *(len(row[i].text) for row in table.rows)]) for i, name in enumerate(table.columns)]
     if sum(width + 1 for width in widths) + 2 > output.console.width:
         table = table.folded()
-    made = output.table(*table.columns, numbers=table.columns[table.words :])
-    made.padding = (0, 1, 0, 0)
-    for row in table.rows:
-        made.add_row(*map(_styled, row))
+    lines = [[*map(_styled, row)] for row in table.rows]
+    made = output.table(table.columns, lines, words=table.columns[: table.words], narrow=True)
     section(table.title, made, *(Text(sentence, style="dim") for sentence in table.notes))
 
 

@@ -1,79 +1,43 @@
-"""`fairpass train`: fit a method to a graph, and say how accurate and how fair it is."""
+"""`fairpass train`: fit a method to a graph, and evaluate it."""
 
 import json
 import math
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.option_groups import with_option_groups
-from fairpass.cli.output import JsonFlag, examples, print_json, print_line, working
+from fairpass.cli.options import TrainingOptions, command
+from fairpass.cli.output import print_json, print_line, working
 from fairpass.cli.parameters import parse_parameters
-from fairpass.cli.progress import bar, in_short, note
+from fairpass.cli.progress import bar, choose_threads, in_short, note
 from fairpass.cli.results import show_evaluation, title_of
-from fairpass.cli.threads import choose_threads
-from fairpass.cli.training_options import TrainingOptions
 from fairpass.files import write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch_geometric.data import Data
 
     from fairpass.methods import NodeClassifier
     from fairpass.training import EpochRecord
     from fairpass.training.tracking import Tracker
 
-EXAMPLES = examples(
-    {
-        "The paper's method, with our defaults": "fairpass train german --out runs/german",
-        "Another method, with another parameter and seed": (
-            "fairpass train german --method gcn --set dropout=0.2 --seed 7"
-        ),
-        "Your own tables": (
-            "fairpass train --nodes people.csv --edges friends.csv --id name --label hired --sensitive sex "
-            "--out runs/people"
-        ),
-    }
-)
-
-MODEL, EVALUATION, HISTORY, CHECKPOINT = (
-    "model.safetensors",
-    "evaluation.json",
-    "history.json",
-    "checkpoint.safetensors",
-)
+MODEL, EVALUATION, HISTORY = "model.safetensors", "evaluation.json", "history.json"
+CHECKPOINT = "checkpoint.safetensors"
 
 
-@with_option_groups
+@command
 def train(
     graph: GraphOptions,
     training: TrainingOptions,
-    method: Annotated[str, typer.Option(metavar="NAME", help="What to train; `fairpass methods` lists them.")] = "gmmd",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; can be repeated."),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The seed of all random numbers.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="Where to put the model, its evaluation and its history; after an interruption the same "
-            "command goes on from there.",
-        ),
-    ] = None,
-    track: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Log every epoch to tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT; can be repeated.",
-        ),
-    ] = None,
-    as_json: JsonFlag = False,
+    method: str = "gmmd",
+    settings: list[str] | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    track: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Train a classifier on a graph, and show how accurate and how fair it is on the test nodes."""
     with working("Starting"):
@@ -95,7 +59,7 @@ def train(
         seconds = time.perf_counter() - start
         if out is not None:
             model.save(out / MODEL)
-            epochs = [_without_nan(record.flat()) for record in model.history_]
+            epochs = [_finite(record.flat()) for record in model.history_]
             write_text(out / HISTORY, json.dumps(epochs, indent=1))
         evaluation = model.evaluate(data, undefined="nan")
         for tracker in trackers:
@@ -129,28 +93,23 @@ def train(
         print_line(f"{MODEL}, {EVALUATION} and {HISTORY} are in {out}.")
 
 
-def _fit(model: "NodeClassifier", data: "Data", out: Path | None, trackers: Sequence["Tracker"]) -> None:
-    """Train with a bar; with a directory, in a way that can be interrupted."""
+def _fit(model: "NodeClassifier", data: "Data", out: Path | None, trackers: "Sequence[Tracker]") -> None:
+    """Train with a progress bar and, if there is a directory, checkpoints."""
     checkpoint = None if out is None else out / CHECKPOINT
     if checkpoint is not None and checkpoint.exists():
-        note(f"Going on with the interrupted training in {out}")
+        note(f"Continuing the interrupted training in {out}")
     total = model.training.epochs
-    with bar(total) as progress:
+    with bar(total, out) as show:
 
-        def show(record: "EpochRecord") -> None:
+        def show_epoch(record: "EpochRecord") -> None:
             done = record.epoch + 1
-            progress.show(done, model.name, f"{done}/{total} {in_short(record)}")
+            show(done, model.name, f"{done}/{total} {in_short(record)}")
 
-        try:
-            model.fit(data, callbacks=[show, *trackers], checkpoint=checkpoint)
-        except KeyboardInterrupt:
-            if out is not None:
-                note(f"What was done is in {out}: the same command goes on from there")
-            raise
+        model.fit(data, callbacks=[show_epoch, *trackers], checkpoint=checkpoint)
 
 
-def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
-    """Return numbers that JSON can hold: training may have ended because they were not defined any more."""
+def _finite(record: dict[str, Any]) -> dict[str, Any]:
+    """Replace nan and infinity, which JSON does not have: a diverged training ends with them."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
     }

@@ -1,129 +1,172 @@
 """A benchmark graph from its description and the content of its files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from io import BytesIO
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch_geometric.data import Data
 
-from fairpass.datasets import neighbours, similarity
-from fairpass.datasets.cache import cached_edges
 from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
-from fairpass.datasets.scaling import FeatureScale, scaled
-from fairpass.datasets.spec import CodedColumn, EdgeFile, GraphSpec, NeighbourRecipe, SimilarityRecipe
+from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, nearest_neighbours, similarity_graph
+from fairpass.datasets.graph import MISSING, GraphArrays
+from fairpass.datasets.graph_cache import cached_edges
+from fairpass.datasets.options import FeatureScale
+from fairpass.datasets.registry import CodedColumn, EdgeFile, GraphSpec, NeighbourRecipe, SimilarityRecipe
 from fairpass.datasets.splits import benchmark_split
-from fairpass.datasets.values import MISSING
 
 
 def benchmark_graph(
-    spec: GraphSpec,
-    contents: Mapping[str, bytes],
-    *,
-    scale: FeatureScale,
-    keep_sensitive: bool,
-    split_seed: int,
-) -> Data:
-    """Return the graph that `spec` describes; `contents` holds the content of each of its files, by path.
+    spec: GraphSpec, contents: Mapping[str, bytes], *, scale: FeatureScale, keep_sensitive: bool, split_seed: int
+) -> GraphArrays:
+    """Return the graph that `spec` describes; `contents` has the content of each of its files, by path.
 
-    See `load` for what the graph has and what the options mean.
+    See `load` for the graph's attributes and the options.
     """
-    rows = spec.read_table(contents[spec.table.path])
+    rows = READERS[spec.reader].nodes(contents[spec.table.path])
     y, sens = _codes(rows, spec.label), _codes(rows, spec.sensitive)
-    sensitive = spec.sensitive.column
     raw = _raw_features(spec, rows, sens)
     graph = _simple_graph(spec, rows, raw, contents)
+    sensitive = spec.sensitive.column
     features = scaled(raw, [column for column in raw.columns if column != sensitive], scale)
     is_feature = keep_sensitive and spec.sensitive_is_feature
     if not is_feature:
         features = features.drop(columns=sensitive, errors="ignore")
-    feature_names = list(features)
     split = benchmark_split(y, sens, spec.split, spec.labels_for_training, split_seed)
-    options = {"scale": scale, "keep_sensitive": is_feature, "split_seed": split_seed}
-    return Data(
-        x=torch.tensor(features.to_numpy(), dtype=torch.float32),
+    origin = spec.graph.model_dump(mode="json", exclude={"file", "id_column"})
+    return GraphArrays(
+        x=features.to_numpy(dtype=np.float32),
         edge_index=graph.edge_index,
         y=y,
         sens=sens,
         train_mask=split.train,
         val_mask=split.val,
         test_mask=split.test,
-        feature_names=feature_names,
-        sens_column=feature_names.index(sensitive) if is_feature else None,
+        feature_names=list(features),
+        sens_column=list(features).index(sensitive) if is_feature else None,
         label_names=list(spec.label.names),
         group_names=list(spec.sensitive.names),
-        provenance=_provenance(spec, graph, options),
+        provenance={
+            "name": spec.name,
+            "title": spec.title,
+            "source": spec.source,
+            "reference": spec.citation,
+            "licence": spec.licence,
+            "files": [file.model_dump() for file in spec.files],
+            "graph": origin | ({"file": spec.files[-1].path} if isinstance(spec.graph, EdgeFile) else {}),
+            "self_loops_removed": graph.self_loops_removed,
+            "duplicate_edges_merged": graph.duplicate_edges_merged,
+            "split": {"rule": spec.split, "labels_for_training": spec.labels_for_training},
+            "options": {"scale": scale, "keep_sensitive": is_feature, "split_seed": split_seed},
+            "caveats": list(spec.caveats),
+        },
     )
 
 
-def _codes(rows: pd.DataFrame, coded: CodedColumn) -> Tensor:
+def _codes(rows: pd.DataFrame, coded: CodedColumn) -> NDArray[np.int64]:
     codes = {value: code for code, value in enumerate(coded.values)}
-    found = rows[coded.column].map(codes).fillna(MISSING)
-    return torch.tensor(found.to_numpy(), dtype=torch.long)
+    return rows[coded.column].map(codes).fillna(MISSING).to_numpy(dtype=np.int64)
 
 
-def _raw_features(spec: GraphSpec, rows: pd.DataFrame, sens: Tensor) -> pd.DataFrame:
+def _raw_features(spec: GraphSpec, rows: pd.DataFrame, sens: NDArray[np.int64]) -> pd.DataFrame:
     """Return the features before scaling, the sensitive one as the group's code."""
     raw = rows.drop(columns=[spec.label.column, *spec.dropped])
-    raw[spec.sensitive.column] = sens.numpy()
+    raw[spec.sensitive.column] = sens
     if not spec.sensitive_is_feature:
         raw = raw.drop(columns=spec.sensitive.column)
-    if spec.one_hot:
-        raw = pd.get_dummies(raw, columns=list(spec.one_hot), prefix_sep="=")
-    return raw
+    return pd.get_dummies(raw, columns=list(spec.one_hot), prefix_sep="=") if spec.one_hot else raw
+
+
+def scaled(table: pd.DataFrame, columns: list[str], scale: FeatureScale) -> pd.DataFrame:
+    """Return `table` as float64, `columns` scaled to [-1, 1], or to mean 0 and variance 1, or not at all.
+
+    The arithmetic is that of scikit-learn's scalers, bit for bit; importing them takes a second.
+    """
+    result = table.astype("float64")
+    values = result[columns].to_numpy()
+    if scale == "minmax" and columns:
+        low, spread = values.min(axis=0), np.ptp(values, axis=0)
+        factor = 2 / _nonzero(spread, spread < 10 * np.finfo(np.float64).eps)
+        result[columns] = values * factor + (-1 - low * factor)
+    elif scale == "standard" and columns:
+        count, mean = len(values), values.sum(axis=0) / len(values)
+        centred = values - mean
+        variance = ((centred**2).sum(axis=0) - centred.sum(axis=0) ** 2 / count) / count
+        rounding = count * np.finfo(np.float64).eps
+        constant = variance <= rounding * variance + (rounding * mean) ** 2
+        result[columns] = centred / _nonzero(np.sqrt(variance), constant)
+    return result
+
+
+def _nonzero(scale: NDArray[np.float64], constant: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.where(constant, 1.0, scale)
 
 
 def _simple_graph(spec: GraphSpec, rows: pd.DataFrame, raw: pd.DataFrame, contents: Mapping[str, bytes]) -> SimpleGraph:
     match spec.graph:
-        case SimilarityRecipe(threshold, minmax_columns):
+        case SimilarityRecipe(threshold=threshold, minmax_columns=columns):
             pairs = cached_edges(
-                scaled(raw, minmax_columns, "minmax").to_numpy(),
-                similarity.recipe(threshold),
-                partial(similarity.build_graph, threshold=threshold),
+                scaled(raw, list(columns), "minmax").to_numpy(),
+                SIMILARITY.format(threshold=threshold.hex()),
+                partial(similarity_graph, threshold=threshold),
             )
-        case NeighbourRecipe(count):
+        case NeighbourRecipe(neighbours=count):
             pairs = cached_edges(
                 scaled(raw, list(raw.columns), "standard").to_numpy(),
-                neighbours.recipe(count),
-                partial(neighbours.nearest_neighbours, neighbours=count),
+                NEIGHBOURS.format(neighbours=count),
+                partial(nearest_neighbours, neighbours=count),
             )
-        case EdgeFile() as edges:
-            pairs = _pairs_in_file(edges, rows, contents[edges.file.path])
+        case EdgeFile(id_column=id_column):
+            ends = pd.DataFrame(READERS[spec.reader].edges(contents[spec.files[-1].path]), columns=["source", "target"])
+            ids: pd.Index[Any] = pd.RangeIndex(len(rows)) if id_column is None else checked_ids(rows[id_column])
+            pairs = np.stack([positions(ends[end], ids) for end in ("source", "target")], axis=1)
     return simple_graph(pairs[:, 0], pairs[:, 1], len(rows))
 
 
-def _pairs_in_file(edges: EdgeFile, rows: pd.DataFrame, content: bytes) -> NDArray[np.int64]:
-    ends = pd.DataFrame(edges.read(content), columns=["source", "target"])
-    ids: pd.Index[Any] = pd.RangeIndex(len(rows)) if edges.id_column is None else checked_ids(rows[edges.id_column])
-    return np.stack([positions(ends[end], ids) for end in ("source", "target")], axis=1)
+class Reader(NamedTuple):
+    """How the content of files becomes a table of nodes, and edges of shape [E, 2]."""
+
+    nodes: Callable[[bytes], pd.DataFrame]
+    edges: Callable[[bytes], NDArray[np.int64]]
 
 
-def _provenance(spec: GraphSpec, graph: SimpleGraph, options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "title": spec.title,
-        "source": spec.source,
-        "reference": spec.citation,
-        "licence": spec.licence,
-        "files": [{"path": file.path, "sha256": file.sha256, "url": file.url} for file in spec.files],
-        "graph": _graph_origin(spec),
-        "self_loops_removed": graph.self_loops_removed,
-        "duplicate_edges_merged": graph.duplicate_edges_merged,
-        "split": {"rule": spec.split, "labels_for_training": spec.labels_for_training},
-        "options": options,
-        "caveats": list(spec.caveats),
-    }
+def _read_csv(content: bytes) -> pd.DataFrame:
+    return pd.read_csv(BytesIO(content))
 
 
-def _graph_origin(spec: GraphSpec) -> dict[str, Any]:
-    match spec.graph:
-        case SimilarityRecipe(threshold, minmax_columns):
-            return {"kind": "similarity", "threshold": threshold, "minmax_columns": list(minmax_columns)}
-        case NeighbourRecipe(count):
-            return {"kind": "nearest neighbours", "neighbours": count}
-        case EdgeFile(file):
-            return {"kind": "edge file", "file": file.path}
+def read_pairs(content: bytes) -> NDArray[np.int64]:
+    """Return the two ids on each line of a text file, shape [E, 2]; 3 may be written as 3.0."""
+    pairs: NDArray[np.int64] = pd.read_csv(BytesIO(content), sep=r"\s+", header=None).to_numpy().astype(np.int64)
+    return pairs
+
+
+# The columns of `local_info` in a file of Facebook100, in which 0 means missing.
+_FACEBOOK_COLUMNS = ["status", "gender", "major", "second_major", "dorm", "class_year", "high_school"]
+_MEDIAN_CLASS_YEAR = 2007
+
+
+def _read_facebook_people(content: bytes) -> pd.DataFrame:
+    """Return the table in a college's .mat file, with `is_late_class`: 1 from the median class year on, else 0."""
+    from scipy.io import loadmat
+
+    codes = loadmat(BytesIO(content))["local_info"].astype(np.int64)
+    people = pd.DataFrame(codes, columns=_FACEBOOK_COLUMNS).astype("Int64")
+    people = people.mask(people == 0)
+    people["is_late_class"] = (people["class_year"] >= _MEDIAN_CLASS_YEAR).astype("Int64")
+    return people
+
+
+def _read_facebook_friendships(content: bytes) -> NDArray[np.int64]:
+    from scipy.io import loadmat
+    from scipy.sparse import triu
+
+    upper = triu(loadmat(BytesIO(content))["A"], k=1).tocoo()
+    return np.stack([upper.row, upper.col], axis=1).astype(np.int64)
+
+
+READERS = {
+    "text": Reader(_read_csv, read_pairs),
+    "facebook100": Reader(_read_facebook_people, _read_facebook_friendships),
+}

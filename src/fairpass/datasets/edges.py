@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from torch import Tensor
 
-from fairpass.datasets.values import first_missing, listed
+from fairpass.datasets.column_encoding import first_missing, listed
 from fairpass.errors import DataError
 
 
@@ -18,7 +16,7 @@ from fairpass.errors import DataError
 class SimpleGraph:
     """An undirected graph, every edge in both directions and sorted, and what was removed from it."""
 
-    edge_index: Tensor
+    edge_index: NDArray[np.int64]
     self_loops_removed: int
     duplicate_edges_merged: int
 
@@ -41,9 +39,9 @@ def simple_graph(
     adjacency = coo_array((marks, (rows, columns)), shape=(num_nodes, num_nodes)).tocsr()
     adjacency.sum_duplicates()  # sorts each row's columns as well
     del rows, columns, marks
-    edge_index = torch.empty((2, adjacency.nnz), dtype=torch.long)
-    edge_index[0] = torch.from_numpy(np.repeat(np.arange(num_nodes, dtype=small), np.diff(adjacency.indptr)))
-    edge_index[1] = torch.from_numpy(adjacency.indices)
+    edge_index = np.empty((2, adjacency.nnz), dtype=np.int64)
+    edge_index[0] = np.repeat(np.arange(num_nodes, dtype=small), np.diff(adjacency.indptr))
+    edge_index[1] = adjacency.indices
     return SimpleGraph(
         edge_index=edge_index,
         self_loops_removed=int(loops.sum()),
@@ -52,7 +50,7 @@ def simple_graph(
 
 
 def checked_ids(ids: "pd.Series[Any]") -> "pd.Index[Any]":
-    """Return the ids of the nodes, once it is known that each node has one of its own."""
+    """Return the ids of the nodes as an index; every node must have a unique id."""
     if ids.isna().any():
         raise DataError(f"column {ids.name!r} of 'nodes' must have an id for each node ({first_missing(ids)})")
     repeated = ids[ids.duplicated()].unique()
@@ -70,18 +68,19 @@ def positions(ends: "pd.Series[Any]", ids: "pd.Index[Any]") -> NDArray[np.int64]
     if ends.isna().any():
         raise DataError(f"column {ends.name!r} of 'edges' must have an id for each edge ({first_missing(ends)})")
     found = ids.get_indexer(pd.Index(ends))
-    strangers = ends[found < 0]
-    if len(strangers):
+    unknown = ends[found < 0]
+    if len(unknown):
         raise DataError(
-            f"column {ends.name!r} of 'edges' names nodes that do not exist ({strangers.nunique()} ids, "
-            f"{len(strangers)} edges): {listed(strangers.unique().tolist())}; {_expected(ids, strangers)}"
+            f"column {ends.name!r} of 'edges' names nodes that do not exist ({unknown.nunique()} ids, "
+            f"{len(unknown)} edges, first in row {unknown.index[0]}): {listed(unknown.unique().tolist())}; "
+            f"{_expected(ids, unknown)}"
         )
     return found.astype(np.int64)
 
 
-def _expected(ids: "pd.Index[Any]", strangers: "pd.Series[Any]") -> str:
+def _expected(ids: "pd.Index[Any]", unknown: "pd.Series[Any]") -> str:
     if isinstance(ids, pd.RangeIndex):
         return f"without 'id', an edge must name nodes by their row number, 0 to {len(ids) - 1}"
-    (node,), (stranger,) = ids[:1].tolist(), strangers.head(1).tolist()
-    kinds = type(node).__name__, type(stranger).__name__
+    (node,), (end,) = ids[:1].tolist(), unknown.head(1).tolist()
+    kinds = type(node).__name__, type(end).__name__
     return f"the nodes have ids such as {node!r}" + (f" ({kinds[0]}, not {kinds[1]})" if kinds[0] != kinds[1] else "")

@@ -1,7 +1,6 @@
-"""Do the edges help? Two logistic regressions, without and with the neighbours' features, tell before any training."""
+"""Do the edges help? Two logistic regressions, without and with the neighbours' features, answer before training."""
 
 import math
-import warnings
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairpass.datasets.similarity import undirected_edges
+from fairpass.datasets.feature_graphs import undirected_edges
+from fairpass.datasets.graph import GraphArrays, array_of
+from fairpass.datasets.linear import fit_logistic, probabilities, ranks, standardised, stratified_folds
+from fairpass.datasets.statistics import plain
 from fairpass.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
 
 Verdict = Literal["help", "harm", "no difference", "unknown", "not measured"]
 
-# A gain below one point is not worth message passing, which is slower and can carry the group along.
+# A gain below one point is not worth message passing, which is slower and can propagate the group.
 _NEGLIGIBLE = 0.01
 
-# More nodes would only make the answer slower: 5,000 tell the regressions apart, 20,000 measure to 0.5 points.
+# More nodes would only take longer: 5,000 distinguish the regressions, 20,000 measure to 0.5 points.
 _TRAINING_NODES = 5_000
 _VALIDATION_NODES = 20_000
 
@@ -38,10 +40,10 @@ _CHUNK = 2**22
 
 @dataclass(frozen=True)
 class LinearScores:
-    """How a logistic regression does on the validation nodes, as fractions; `nan` where it is not defined.
+    """The scores of a logistic regression on the validation nodes, as fractions; `nan` where not defined.
 
-    `auc` is averaged over the labels, one against the rest, if there are more than two. `dp` is the largest
-    difference between two groups of the share for which a label is predicted.
+    `auc` is the mean over the labels, one against the rest, if there are more than two. `dp` is the largest
+    difference between two groups in the share of nodes with the same predicted label.
     """
 
     acc: float
@@ -60,15 +62,15 @@ class Gain:
 
 @dataclass(frozen=True)
 class GraphGain:
-    """What `graph_gain` found.
+    """The result of `graph_gain`.
 
     Attributes:
-        nodes: validation nodes that it was measured on.
-        without: the regression on a node's own features.
-        with_edges: the regression that also has the mean features of its neighbours, one and two hops away.
-        acc: what the edges add to the accuracy.
-        auc: what they add to the AUC.
-        reason: why it could not be measured; then there is nothing but this.
+        nodes: Number of validation nodes.
+        without: The regression on a node's own features.
+        with_edges: The regression that also has the mean features of its neighbours, one and two hops away.
+        acc: What the edges add to the accuracy.
+        auc: What they add to the AUC.
+        reason: Why nothing could be measured; the other attributes are then empty.
     """
 
     nodes: int = 0
@@ -101,20 +103,15 @@ class GraphGain:
                 f"{low:.1f} to {high:.1f} points (95 % interval)."
             )
         start = "The edges help" if verdict == "help" else "The edges do not help"
-        if verdict == "no difference":
-            change = f"changes by {100 * gain.estimate:.1f} points (95 % interval {low:.1f} to {high:.1f})"
-        elif verdict == "help":
-            change = f"rises by {100 * gain.estimate:.1f} points (95 % interval {low:.1f} to {high:.1f})"
-        else:
-            change = f"falls by {-100 * gain.estimate:.1f} points (95 % interval {-high:.1f} to {-low:.1f})"
+        verb, estimate = {"help": "rises", "harm": "falls"}.get(verdict, "changes"), 100 * gain.estimate
+        if verdict == "harm":
+            estimate, low, high = -estimate, -high, -low
+        change = f"{verb} by {estimate:.1f} points (95 % interval {low:.1f} to {high:.1f})"
         return f"{start}: with them {name} on {nodes} {change}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record with its verdict and sentence as plain dicts, ready for JSON (`nan` becomes `None`)."""
-        made: dict[str, Any] = {"verdict": self.verdict, "sentence": self.sentence}
-        for name, value in asdict(self).items():
-            made[name] = {key: _known(each) for key, each in value.items()} if isinstance(value, dict) else value
-        return made
+        """Return the result with its verdict and sentence as plain dicts, ready for JSON (`nan` becomes `None`)."""
+        return {"verdict": self.verdict, "sentence": self.sentence, **plain(asdict(self))}
 
     @property
     def _decision(self) -> tuple[Verdict, str, Gain]:
@@ -128,31 +125,32 @@ class GraphGain:
         return ("no difference" if self.acc.high < _NEGLIGIBLE else "unknown"), "accuracy", self.acc
 
 
-def graph_gain(data: "Data", *, seed: int = 0) -> GraphGain:
+def graph_gain(data: "Data | GraphArrays", *, seed: int = 0) -> GraphGain:
     r"""Measure on the validation nodes what the edges add to the features.
 
     Two logistic regressions are fitted to the training nodes: one on the features :math:`X`, one on
     :math:`[X, PX, P^2X]`, where :math:`P` takes the mean over a node's neighbours (0, the overall mean, for a node
     without any). All columns are standardised over all nodes, the penalty of each regression is chosen by
-    cross-validation on the training nodes, and training nodes are weighted so that labels have the shares they have
-    among the validation nodes. The interval is from resampling validation nodes: it says what other validation nodes
-    would change, and not what other training nodes would.
+    cross-validation on the training nodes, and training nodes are weighted so that the labels have the same shares as
+    among the validation nodes. The interval comes from resampling validation nodes: it covers the choice of validation
+    nodes, not the choice of training nodes.
 
-    A graph that does not allow it (no split, no labels, one label, no edges) gets an answer that says why.
+    If nothing can be measured (no split, no labels, one label, no edges), the result has the `reason`.
 
     Args:
-        data: needs `x` [N, d] and `edge_index` [2, ...]; `y` [N] (-1: unlabelled), `train_mask` and `val_mask` for an
+        data: Needs `x` [N, d] and `edge_index` [2, ...]; `y` [N] (-1: unlabelled), `train_mask` and `val_mask` for an
             answer, and `sens` [N] (-1: unknown) for the differences between groups. Not modified.
-        seed: for the folds and the resamples, and for the nodes of a very large graph.
+        seed: For the folds and the resamples, and for the nodes of a very large graph.
     """
     if seed < 0:
         raise DataError(f"'seed' must not be negative (got {seed})")
     if reason := _obstacle(data):
         return GraphGain(reason=reason)
-    y: NDArray[np.int64] = data.y.cpu().numpy().astype(np.int64)
+    x, edge_index, y = (np.asarray(array_of(data, name)) for name in ("x", "edge_index", "y"))
+    y = y.astype(np.int64)
     generator = np.random.default_rng(seed)
-    train = _some(np.flatnonzero(data.train_mask.cpu().numpy() & (y >= 0)), _TRAINING_NODES, generator)
-    val = _some(np.flatnonzero(data.val_mask.cpu().numpy() & (y >= 0)), _VALIDATION_NODES, generator)
+    train = _some(np.flatnonzero(array_of(data, "train_mask") & (y >= 0)), _TRAINING_NODES, generator)
+    val = _some(np.flatnonzero(array_of(data, "val_mask") & (y >= 0)), _VALIDATION_NODES, generator)
     if len(val) == 0:
         return GraphGain(reason="no validation node has a label")
     # A label needs a training node in every fold.
@@ -160,41 +158,35 @@ def graph_gain(data: "Data", *, seed: int = 0) -> GraphGain:
     if len(frequent) < 2:
         return GraphGain(reason=f"fewer than two labels have {_FOLDS} training nodes")
     train = train[np.isin(y[train], frequent)]
-    x = _standardised(data.x.cpu().double().numpy())
-    near, far = _neighbour_means(x, data.edge_index.cpu().numpy())
-    sens = None if data.get("sens") is None else data.sens.cpu().numpy()[val]
-    own = _fit(x, y, train, val, seed)
-    both = _fit(np.hstack([x, _standardised(near), _standardised(far)]), y, train, val, seed)
-    shares = [_shares(y[val], scores, frequent) for scores in (own, both)]
+    (own,) = standardised(x.astype(np.float64))
+    columns = np.hstack([own, *(standardised(means)[0] for means in _neighbour_means(own, edge_index))])
+    scores = [_fit(each, y, train, val, seed) for each in (own, columns)]
+    shares = [_shares(y[val], each, frequent) for each in scores]
     acc, auc = _gains(shares[1] - shares[0], generator)
+    sens = array_of(data, "sens")
     without, with_edges = (
-        LinearScores(float(share[:, 0].mean()), float(share[:, 1].mean()), _dp(frequent[scores.argmax(axis=1)], sens))
-        for share, scores in zip(shares, (own, both), strict=True)
+        LinearScores(
+            *map(float, share.mean(axis=0)), _dp(frequent[each.argmax(axis=1)], None if sens is None else sens[val])
+        )
+        for share, each in zip(shares, scores, strict=True)
     )
     return GraphGain(len(val), without, with_edges, acc, auc)
 
 
-def _obstacle(data: "Data") -> str:
+def _obstacle(data: "Data | GraphArrays") -> str:
     """Return why nothing can be measured, if so."""
-    for name, what in {"y": "no labels", "train_mask": "no training nodes", "val_mask": "no validation nodes"}.items():
-        if data.get(name) is None:
-            return f"the graph has {what}"
+    for name, what in {"y": "labels", "train_mask": "training nodes", "val_mask": "validation nodes"}.items():
+        if getattr(data, name, None) is None:
+            return f"the graph has no {what}"
     if data.x.shape[1] == 0:
         return "the graph has no features"
     if not bool((data.edge_index[0] != data.edge_index[1]).any()):
         return "the graph has no edges"
-    return "" if bool(data.x.isfinite().all()) else "some features are missing or infinite"
+    return "" if np.isfinite(array_of(data, "x")).all() else "some features are missing or infinite"
 
 
 def _some(nodes: NDArray[np.int64], limit: int, generator: np.random.Generator) -> NDArray[np.int64]:
     return nodes if len(nodes) <= limit else np.sort(generator.choice(nodes, limit, replace=False))
-
-
-def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the columns with mean 0 and standard deviation 1; a constant one with zeros."""
-    deviation = columns.std(axis=0)
-    constant = deviation <= 1e-9 * np.abs(columns).max(axis=0, initial=0)
-    return np.asarray((columns - columns.mean(axis=0)) * ~constant / np.where(constant, 1, deviation))
 
 
 def _neighbour_means(
@@ -213,34 +205,35 @@ def _fit(
     columns: NDArray[np.float64], y: NDArray[np.int64], train: NDArray[np.int64], val: NDArray[np.int64], seed: int
 ) -> NDArray[np.float64]:
     """Return the probabilities of the labels `[validation nodes, frequent labels]`."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-
     known, asked = columns[train], columns[val]
     if known.shape[1] > len(train):
-        # The coefficients lie in the span of the training nodes, so a rotation into it changes nothing but the time.
+        # The coefficients lie in the span of the training nodes: a rotation into it changes only the time.
         _, _, directions = np.linalg.svd(known, full_matrices=False)
         known, asked = known @ directions.T, asked @ directions.T
-    labels, counts = np.unique(y[train], return_counts=True)
+    labels, codes, counts = np.unique(y[train], return_inverse=True, return_counts=True)
     # The benchmarks' training labels are balanced by design; one is added so that no label has weight 0.
     expected = np.array([np.count_nonzero(y[val] == label) + 1 for label in labels])
     weights = expected / expected.sum() / (counts / counts.sum())
-    model = LogisticRegression(max_iter=_MAX_ITERATIONS, class_weight=dict(zip(labels, weights, strict=True)))
-    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
-    search = GridSearchCV(model, {"C": _PENALTIES}, scoring="neg_log_loss", cv=folds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # nearly converged is enough to compare
-        search.fit(known, y[train])
-    return np.asarray(search.predict_proba(asked), dtype=np.float64)
+    fold_of = stratified_folds(codes, _FOLDS, seed)
+    losses = []
+    for penalty in _PENALTIES:
+        loss = 0.0
+        for fold in range(_FOLDS):
+            inside, outside = fold_of != fold, fold_of == fold
+            coefficients = fit_logistic(known[inside], codes[inside], penalty, weights, _MAX_ITERATIONS)
+            chance = probabilities(known[outside], coefficients)[np.arange(outside.sum()), codes[outside]]
+            loss -= np.log(np.maximum(chance, np.finfo(float).eps)).mean()
+        losses.append(loss)
+    best = _PENALTIES[int(np.argmin(losses))]
+    return probabilities(asked, fit_logistic(known, codes, best, weights, _MAX_ITERATIONS))
 
 
 def _shares(y: NDArray[np.int64], scores: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return each node's share in accuracy and AUC, `[nodes, 2]`: their means are the two metrics.
+    """Return each node's contribution to accuracy and AUC, `[nodes, 2]`: their means are the two metrics.
 
     For the accuracy it is 1 if the node is classified correctly, else 0. For the AUC it comes from the share of nodes
-    of the other kind that the node is ranked right against (DeLong et al. 1988), so that resampling nodes is resampling
-    a mean.
+    of the other class that the node is ranked correctly against (DeLong et al. 1988), so that resampling nodes is
+    resampling a mean.
     """
     correct = labels[scores.argmax(axis=1)] == y
     kinds = [(scores[:, column], y == labels[column]) for column in range(len(labels))]
@@ -250,13 +243,11 @@ def _shares(y: NDArray[np.int64], scores: NDArray[np.float64], labels: NDArray[n
 
 
 def _ranked(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return values whose mean is the AUC; a node's deviation from it says what the node adds (ties count half)."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(scores)
+    """Return values whose mean is the AUC; its deviation is what a node contributes (ties count half)."""
+    overall = ranks(scores)
     right = np.empty(len(scores))
     for kind in (positive, ~positive):
-        below = (ranks[kind] - rankdata(scores[kind])) / np.count_nonzero(~kind)
+        below = (overall[kind] - ranks(scores[kind])) / np.count_nonzero(~kind)
         right[kind] = below if kind is positive else 1 - below
     auc = right[positive].mean()
     size = np.where(positive, positive.mean(), 1 - positive.mean())
@@ -278,13 +269,9 @@ def _gains(differences: NDArray[np.float64], generator: np.random.Generator) -> 
 
 
 def _dp(predicted: NDArray[np.int64], sens: NDArray[np.int64] | None) -> float:
-    """Return the largest difference between two groups of the share for which a label is predicted."""
+    """Return the largest difference between two groups in the share of nodes with the same predicted label."""
     groups = [] if sens is None else [predicted[sens == group] for group in np.unique(sens[sens >= 0])]
     if len(groups) < 2:
         return math.nan
     shares = [[(group == label).mean() for label in np.unique(predicted)] for group in groups]
     return float(np.ptp(shares, axis=0).max())
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -1,14 +1,21 @@
-"""New nodes joined to the nodes of a graph that is there already."""
+"""New nodes, as a graph or as tables, joined to the nodes of a known graph."""
 
 import logging
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fairpass.datasets.edges import simple_graph
-from fairpass.datasets.values import MISSING, listed
+from fairpass.datasets.column_encoding import as_text, listed, text_of
+from fairpass.datasets.edges import positions, simple_graph
+from fairpass.datasets.feature_graphs import similarity_graph
+from fairpass.datasets.graph import MISSING
+from fairpass.datasets.options import MissingSensitive, UnknownCategory
+from fairpass.datasets.table_files import TableSource, read_table
+from fairpass.datasets.tables import edge_ends, from_tables, similarity_origin
 from fairpass.errors import DataError
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -21,28 +28,24 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
     """Return a graph with all nodes of `graph`, followed by all nodes of `new`.
 
     Its edges are those of both and the `links`, undirected, without duplicates or self-loops. The nodes of `graph` keep
-    their labels, groups and masks. New nodes are in no mask, so nothing is trained or measured on them; `new_mask` says
-    which they are. Their labels and groups are -1 where `new` has none. Both graphs stay as they are.
+    their labels, groups and masks. New nodes are in no mask, so nothing is trained or measured on them; `new_mask`
+    marks them. Their labels and groups are -1 where `new` has none. Both graphs stay unchanged.
 
         joined = join(graph, new, links)
         classifier.predict(joined)[joined.new_mask]
 
     Args:
-        graph: The graph with the known nodes, most likely the one that a classifier was fitted to.
-        new: The new nodes and the edges between them. `x` is enough; names of features, labels and groups must
-            be those of `graph`. Without `node_ids`, nodes are called by their position in the joined graph.
+        graph: The graph with the known nodes, usually the one that a classifier was fitted to.
+        new: The new nodes and the edges between them. Only `x` is required; names of features, labels and groups must
+            be those of `graph`. Without `node_ids`, the ids are the positions in the joined graph.
         links: The edges between new and known nodes, shape [2, E]: indices of `new` in the first row, of `graph`
             in the second.
     """
-    _check_features(graph, new)
-    for what in _NAMES:
-        _check_names(what, list(graph.get(what) or ()), list(new.get(what) or ()))
+    _check_same_features(graph, new)
     known, more = len(graph.x), len(new.x)
-    _check_ends("links", links, (more, known))
-    parts = {"graph": (graph.get("edge_index"), known), "new": (new.get("edge_index"), more)}
-    for name, (edges, nodes) in parts.items():
-        _check_ends(f"{name}.edge_index", edges, (nodes, nodes))
-
+    _check_ends("links", links, [("new", more), ("graph", known)])
+    crossing = links.cpu().long() + torch.tensor([[known], [0]])
+    edges = [_edges_of(graph, "graph"), _edges_of(new, "new") + known, crossing]
     attributes: dict[str, Any] = {"x": torch.cat([graph.x, new.x.to(graph.x)])}
     for name in ("y", "sens"):
         if graph.get(name) is not None or new.get(name) is not None:
@@ -58,14 +61,91 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
         attributes["node_ids"] = ids
     if graph.get("provenance") is not None:
         attributes["provenance"] = {**graph.provenance, "new": {"nodes": more}}
-    return Data(
-        **attributes,
-        edge_index=_joined_edges(graph, new, links),
-        new_mask=torch.arange(known + more, device=graph.x.device) >= known,
-    )
+    joined = torch.from_numpy(simple_graph(*torch.cat(edges, 1).numpy(), known + more).edge_index)
+    kept, before = int((joined < known).all(0).sum()), edges[0].shape[1]
+    if kept != before:
+        logger.warning(
+            "the edges of 'graph' were made undirected, without duplicates or self-loops: %d became %d", before, kept
+        )
+    new_mask = torch.arange(known + more, device=graph.x.device) >= known
+    return Data(**attributes, edge_index=joined.to(graph.x.device), new_mask=new_mask)
 
 
-def _check_features(graph: Data, new: Data) -> None:
+def join_tables(
+    graph: Data,
+    nodes: TableSource,
+    edges: TableSource | None = None,
+    *,
+    id: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    missing_sensitive: MissingSensitive = "unknown",
+    unknown_category: UnknownCategory | None = None,
+    text_encoding: str | None = None,
+) -> Data:
+    """Return `graph` joined with the new nodes of a table, as `join` does.
+
+    The new nodes are encoded like those of the graph. An edge may join two new nodes, or a new and a known one, both by
+    id. Edges between two known nodes are left out with a warning: tables of edges often repeat known ones, and the
+    graph must stay the one that a classifier was fitted to.
+
+    Ids are compared as text: 7 in a Parquet file and "7" in a CSV file are the same, "07" is different.
+
+    Args:
+        graph: A graph made by `from_tables`, with `id` if there are `edges`: row numbers do not distinguish new nodes
+            from known ones.
+        nodes: One row per new node: a path or a DataFrame as in `from_tables`. The label may be missing.
+        edges: One row per edge: a path or a DataFrame. Without it, the new nodes have no edges; if the edges of `graph`
+            were made from `similarity`, they are made in the same way, over known and new nodes together.
+        id: The column of `nodes` with the ids. This and the following options default to those of `graph`.
+        source: The column of `edges` with one end.
+        target: The column of `edges` with the other end.
+        missing_sensitive: Whether a new node without a sensitive value, or a table without the column, is of an
+            unknown group (sens = -1) or refused.
+        unknown_category: Whether a category that the graph does not have is refused, or all zeros.
+        text_encoding: The encoding of CSV and TSV files.
+    """
+    provenance = graph.get("provenance") or {}
+    if "encoding" not in provenance:
+        raise DataError(
+            "'graph' must be made by 'from_tables' (it does not say how tables are encoded; "
+            "'join' takes nodes that are encoded already)"
+        )
+    options = {name: value for name, value in provenance["options"].items() if value is not None}
+    if edges is not None and "id" not in options:
+        raise DataError(
+            "'graph' must have ids that edges can name ('id' of 'from_tables'): its nodes are known by row numbers, "
+            "which do not distinguish them from new ones"
+        )
+    given = {"id": id, "unknown_category": unknown_category, "text_encoding": text_encoding}
+    inherited = ("label", "sensitive", "id", "features", "drop", "keep_sensitive", "unknown_category", "text_encoding")
+    chosen: dict[str, Any] = {name: options[name] for name in inherited if name in options}
+    chosen |= {name: value for name, value in given.items() if value is not None}
+    new = from_tables(nodes, missing_sensitive=missing_sensitive, encoding=provenance["encoding"], **chosen)
+    known = len(graph.x)
+    first = second = np.empty(0, dtype=np.int64)
+    origin = similarity_origin(None)
+    ids = _ids_of_both(graph, new) if "id" in options else None
+    if edges is not None and ids is not None:
+        table = read_table(edges, "edges", text_encoding=chosen.get("text_encoding", "utf-8"), text_columns=str)
+        ends = edge_ends(table, source or options.get("source"), target or options.get("target"))
+        first, second = (positions(as_text(end).astype(object), ids) for end in ends)
+        origin = table.origin
+    elif "similarity" in options:
+        pairs = similarity_graph(torch.cat([graph.x.cpu(), new.x]).numpy(), options["similarity"])
+        first, second = pairs[pairs[:, 1] >= known].T  # i < j: those with a new end
+        origin = similarity_origin(options["similarity"])
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    if repeated := int((high < known).sum()):
+        logger.warning("edges between two nodes of the graph are left out: %d (the graph stays the same)", repeated)
+    crossing = (low < known) & (high >= known)
+    new.edge_index = torch.from_numpy(np.stack([low, high])[:, low >= known] - known)
+    joined = join(graph, new, torch.from_numpy(np.stack([high[crossing] - known, low[crossing]])))
+    joined.provenance["new"] |= {"nodes": new.provenance["nodes"], "edges": origin}
+    return joined
+
+
+def _check_same_features(graph: Data, new: Data) -> None:
     for name, data in {"graph": graph, "new": new}.items():
         if not isinstance(data, Data):
             raise DataError(f"'{name}' must be a torch_geometric.data.Data (got {type(data).__name__})")
@@ -78,18 +158,22 @@ def _check_features(graph: Data, new: Data) -> None:
     columns = graph.get("sens_column"), new.get("sens_column")
     if None not in columns and columns[0] != columns[1]:
         raise DataError(f"'new.sens_column' must be that of 'graph', {columns[0]} (got {columns[1]})")
+    for what in _NAMES:
+        known, more = list(graph.get(what) or ()), list(new.get(what) or ())
+        if known and more and known != more:
+            raise DataError(f"'new.{what}' must be those of 'graph', {listed(known)} (got {listed(more)})")
 
 
-def _check_names(what: str, known: list[str], new: list[str]) -> None:
-    """Raise `DataError` if both graphs have names, and not the same ones in the same order."""
-    if known and new and known != new:
-        raise DataError(f"'new.{what}' must be those of 'graph', {listed(known)} (got {listed(new)})")
+def _edges_of(data: Data, whose: str) -> Tensor:
+    """Return the `edge_index` of a graph on the CPU; it may have none."""
+    if data.get("edge_index") is None:
+        return torch.empty((2, 0), dtype=torch.long)
+    _check_ends(f"{whose}.edge_index", data.edge_index, [(whose, len(data.x))] * 2)
+    return data.edge_index.cpu().long()
 
 
-def _check_ends(name: str, pairs: Any, sizes: tuple[int, int]) -> None:
-    """Raise `DataError` unless the rows of `pairs` are indices of nodes; None stands for no edges."""
-    if pairs is None and name != "links":
-        return
+def _check_ends(name: str, pairs: Any, sizes: list[tuple[str, int]]) -> None:
+    """Refuse pairs whose rows are not indices of the nodes of the graphs in `sizes`."""
     if not isinstance(pairs, Tensor):
         raise DataError(f"'{name}' must be a tensor (got {type(pairs).__name__})")
     if pairs.dim() != 2 or pairs.shape[0] != 2:
@@ -98,12 +182,11 @@ def _check_ends(name: str, pairs: Any, sizes: tuple[int, int]) -> None:
         return
     if pairs.dtype == torch.bool or pairs.is_floating_point() or pairs.is_complex():
         raise DataError(f"'{name}' must be integer (got {pairs.dtype})")
-    for row, size in enumerate(sizes):
+    for row, (whose, size) in enumerate(sizes):
         low, high = int(pairs[row].min()), int(pairs[row].max())
         if low < 0 or high >= size:
-            whose = {"links": ("new", "graph")}.get(name, (name.partition(".")[0],) * 2)[row]
             raise DataError(
-                f"row {row} of '{name}' must hold indices of the {size} nodes of '{whose}' "
+                f"row {row} of '{name}' must have indices of the {size} nodes of '{whose}' "
                 f"(got {low if low < 0 else high})"
             )
 
@@ -123,7 +206,7 @@ def _joined_ids(graph: Data, new: Data) -> list[Any] | None:
     known, more = ([] if data.get("node_ids") is None else list(data.node_ids) for data in (graph, new))
     if not known and not more:
         return None
-    # Row numbers are no ids: those of the new nodes go on where the others end.
+    # Row numbers are not ids: those of the new nodes continue where the others end.
     known = known or list(range(len(graph.x)))
     if not more or (more == list(range(len(more))) and known == list(range(len(known)))):
         more = list(range(len(known), len(known) + len(new.x)))
@@ -136,23 +219,15 @@ def _joined_ids(graph: Data, new: Data) -> list[Any] | None:
     return known + more
 
 
-def _joined_edges(graph: Data, new: Data, links: Tensor) -> Tensor:
-    known, nodes = len(graph.x), len(graph.x) + len(new.x)
-    own = no_edges() if graph.get("edge_index") is None else graph.edge_index.cpu()
-    among = no_edges() if new.get("edge_index") is None else new.edge_index.cpu()
-    shifted = links.cpu().long() + torch.tensor([[known], [0]])
-    source, target = torch.cat([own, among + known, shifted], 1).long().numpy()
-    edges = simple_graph(source, target, nodes).edge_index
-    kept = int((edges < known).all(0).sum())
-    if kept != own.shape[1]:
-        logger.warning(
-            "the edges of 'graph' were made undirected, without duplicates or self-loops: %d became %d",
-            own.shape[1],
-            kept,
+def _ids_of_both(graph: Data, new: Data) -> "pd.Index[Any]":
+    """Return the ids of known and then of new nodes as text, which all kinds of tables have in common."""
+    known, more = ([text_of(each) for each in data.node_ids] for data in (graph, new))
+    seen = set(known)
+    if both := [each for each in more if each in seen]:
+        raise DataError(
+            f"'nodes' must have new nodes only, but {len(both)} of its ids are in the graph already: {listed(both)}"
         )
-    return edges.to(graph.x.device)
-
-
-def no_edges() -> Tensor:
-    """Return an `edge_index` without edges."""
-    return torch.empty((2, 0), dtype=torch.long)
+    ids: pd.Index[Any] = pd.Index([*known, *more], dtype=object)
+    if not ids.is_unique:
+        raise DataError(f"ids must differ as text (more than once: {listed(ids[ids.duplicated()].tolist())})")
+    return ids

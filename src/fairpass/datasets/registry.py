@@ -1,41 +1,178 @@
-"""The benchmark graphs by name."""
+"""The benchmark graphs: one description each in `benchmarks/<name>.toml`."""
 
 import os
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from torch_geometric.data import Data
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairpass.datasets.adult import ADULT
-from fairpass.datasets.bail import BAIL
-from fairpass.datasets.benchmark_graph import benchmark_graph
-from fairpass.datasets.credit import CREDIT
-from fairpass.datasets.download import data_directory, obtain
-from fairpass.datasets.facebook100 import AMHERST41, JOHNS_HOPKINS55, REED98
-from fairpass.datasets.german import GERMAN
-from fairpass.datasets.income import INCOME
-from fairpass.datasets.nba import NBA
-from fairpass.datasets.packaged import read_packaged
-from fairpass.datasets.scaling import FeatureScale
-from fairpass.datasets.spec import GraphSpec
-from fairpass.datasets.splits import PUBLISHED_SEED
-from fairpass.errors import DataError
+from fairpass.datasets.download import data_directory, read_file
+from fairpass.datasets.options import FeatureScale
+from fairpass.errors import DataError, validation_message
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from fairpass.datasets.graph import GraphArrays
 
 Scale = Literal[FeatureScale, "published"]
+SplitRule = Literal["balanced", "stratified"]
+PUBLISHED_SEED = 20
 
-SPECS = {spec.name: spec for spec in (GERMAN, CREDIT, BAIL, ADULT, INCOME, NBA, REED98, AMHERST41, JOHNS_HOPKINS55)}
+
+class _Description(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SourceFile(_Description):
+    """One file of a benchmark: its path below the data directory, its checksum and its public address."""
+
+    path: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    url: str | None = None
+    """None if the file is part of the package, or next to a registered description."""
+
+
+class CodedColumn(_Description):
+    """A column that becomes codes 0, 1, ...: code k stands for `values[k]`, and is shown as `names[k]`.
+
+    Every other value means that the label or the group is unknown (-1).
+    """
+
+    column: str
+    values: tuple[int | str, ...]
+    names: tuple[str, ...]
+
+
+class SimilarityRecipe(_Description):
+    """Edges made by `similarity_graph` from all features, the sensitive one included.
+
+    `minmax_columns` are scaled to [-1, 1] before, the others are used raw.
+    """
+
+    kind: Literal["similarity"] = "similarity"
+    threshold: float
+    minmax_columns: tuple[str, ...] = ()
+
+
+class NeighbourRecipe(_Description):
+    """Edges made by `nearest_neighbours` from all features, standardised, the sensitive one included."""
+
+    kind: Literal["nearest neighbours"] = "nearest neighbours"
+    neighbours: int
+
+
+class EdgeFile(_Description):
+    """Edges read from a file; without `file`, from the file of the nodes."""
+
+    kind: Literal["edge file"] = "edge file"
+    file: SourceFile | None = None
+    id_column: str | None = None
+    """The column of the nodes with the ids used in the file; None if these are row numbers from 0."""
+
+
+class ExpectedStatistics(_Description):
+    """The statistics of a benchmark graph, which a test compares with the loaded graph.
+
+    A homophily is the share of edges with equal ends among the edges with two known ends; `labels` and `groups` are
+    the numbers of nodes of each label and group.
+    """
+
+    nodes: int
+    features: int
+    undirected_edges: int
+    label_homophily: float
+    sensitive_homophily: float
+    max_degree: int
+    labels: tuple[int, ...]
+    groups: tuple[int, ...]
+
+
+class GraphSpec(_Description):
+    """One benchmark graph: its files and their origin, the meaning of its columns, and how edges and split are made."""
+
+    name: str
+    title: str
+    summary: str
+    source: str
+    citation: str
+    licence: str
+    caveats: tuple[str, ...]
+    table: SourceFile
+    """The file with the nodes."""
+    label: CodedColumn
+    sensitive: CodedColumn
+    graph: SimilarityRecipe | NeighbourRecipe | EdgeFile = Field(discriminator="kind")
+    labels_for_training: int
+    statistics: ExpectedStatistics
+    reader: Literal["text", "facebook100"] = "text"
+    """How the files are read: a key of `benchmark_graph.READERS`."""
+    dropped: tuple[str, ...] = ()
+    one_hot: tuple[str, ...] = ()
+    """Columns that become one column of 0 and 1 per value, none for a missing value; the others are numbers."""
+    sensitive_is_feature: bool = True
+    split: SplitRule = "stratified"
+    published_scale: FeatureScale = "standard"
+    """How the literature scales the features before training; the sensitive column is never scaled."""
+    folder: Path | None = None
+    """Where the files without an address are; None if they are part of the package."""
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """All files, the table of the nodes first."""
+        edges = self.graph.file if isinstance(self.graph, EdgeFile) else None
+        return (self.table,) if edges is None else (self.table, edges)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether no file has to be downloaded."""
+        return all(file.url is None for file in self.files)
+
+
+@cache
+def _specs() -> dict[str, GraphSpec]:
+    folder = resources.files("fairpass.datasets") / "benchmarks"
+    texts = {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in folder.iterdir()}
+    return {name: _parse(tomllib.loads(texts[name]) | {"name": name}) for name in sorted(texts)}
+
+
+def _parse(description: Mapping[str, Any]) -> GraphSpec:
+    try:
+        return GraphSpec(**description)
+    except ValidationError as error:
+        message = validation_message(error, GraphSpec.model_fields, "key")
+        raise DataError(f"the description of the graph {description['name']!r} is wrong: {message}") from None
+
+
+def register(description: GraphSpec | str | os.PathLike[str]) -> GraphSpec:
+    """Add a benchmark graph, so that `load` and the command line know it; one of the same name is replaced.
+
+    Args:
+        description: The description, or the path of a TOML file like those in `fairpass/datasets/benchmarks`, whose
+            name becomes the graph's name. Files without a `url` are looked for next to it.
+    """
+    if not isinstance(description, GraphSpec):
+        path = Path(description)
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        description = _parse(values | {"name": path.stem, "folder": path.parent})
+    _specs()[description.name] = description
+    return description
 
 
 def names() -> list[str]:
     """Return the names `load` knows."""
-    return list(SPECS)
+    return list(_specs())
 
 
 def graph_spec(name: str) -> GraphSpec:
     """Return the description of the benchmark graph `name`."""
-    if name not in SPECS:
-        raise DataError(f"'name' must be one of {', '.join(map(repr, SPECS))} (got {name!r})")
-    return SPECS[name]
+    if name not in _specs():
+        raise DataError(f"'name' must be one of {', '.join(map(repr, _specs()))} (got {name!r})")
+    return _specs()[name]
 
 
 def is_available(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
@@ -45,24 +182,21 @@ def is_available(name: str, *, data_dir: str | os.PathLike[str] | None = None) -
 
 
 def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Download the files of a graph unless they are there already, and return their paths.
+    """Download the files of a graph unless they exist already.
 
     Args:
         name: One of `names()`.
-        data_dir: Where the files are looked for and put; by default the directory the environment variable
-            `FAIRPASS_DATA` names, else `data` in the user's cache directory.
+        data_dir: Where the files are looked for and stored; by default the directory in the environment variable
+            `FAIRPASS_DATA`, else `data` in the user's cache directory.
 
     Returns:
         One path per file; none for a graph that is part of the package.
     """
-    spec = graph_spec(name)
-    directory = data_directory(data_dir)
-    fetched = []
-    for file in spec.files:
-        if file.url is not None:
-            obtain(file, spec.title, directory)
-            fetched.append(directory / file.path)
-    return fetched
+    spec, directory = graph_spec(name), data_directory(data_dir)
+    remote = [file for file in spec.files if file.url is not None]
+    for file in remote:
+        read_file(file, spec.title, directory)
+    return [directory / file.path for file in remote]
 
 
 def load(
@@ -72,7 +206,7 @@ def load(
     keep_sensitive: bool = True,
     split_seed: int = PUBLISHED_SEED,
     data_dir: str | os.PathLike[str] | None = None,
-) -> Data:
+) -> "Data":
     """Return a benchmark graph, with the published edges and, where there is one, the published split.
 
     In addition to `x`, `edge_index` (both directions), `y`, `sens` and the three masks, the graph has
@@ -83,28 +217,34 @@ def load(
     A node whose label or group is unknown has -1 in `y` or `sens`. It stays in the graph, and is in no mask.
 
     Args:
-        name: One of `names()`: "german", "credit", "bail", "adult", "income", "nba", "reed98", "amherst41" or
-            "johns-hopkins55".
-        scale: What is done to every feature but the sensitive one. "standard" scales to mean 0 and variance 1,
-            "minmax" to [-1, 1], "none" leaves the table's values; "published" is what the literature does:
-            "none" on German, "minmax" on Credit and Bail, "standard" on the others. The edges stay the same.
+        name: One of `names()`, for example "german".
+        scale: How every feature but the sensitive one is scaled: "standard" to mean 0 and variance 1, "minmax" to
+            [-1, 1], "none" not at all; "published" as in the literature: "none" on German, "minmax" on Credit and
+            Bail, "standard" on the others. The edges stay the same.
         keep_sensitive: Whether the sensitive attribute stays among the features, where it is one. The edges
             stay the same.
         split_seed: The seed of the split; the default gives the published split.
-        data_dir: Where files that are not part of the package are found, or downloaded to (see `fetch`).
+        data_dir: Where files that are not part of the package are looked for, or downloaded to (see `fetch`).
     """
-    spec = graph_spec(name)
+    return load_arrays(
+        name, scale=scale, keep_sensitive=keep_sensitive, split_seed=split_seed, data_dir=data_dir
+    ).to_data()
+
+
+def load_arrays(
+    name: str,
+    *,
+    scale: Scale = "standard",
+    keep_sensitive: bool = True,
+    split_seed: int = PUBLISHED_SEED,
+    data_dir: str | os.PathLike[str] | None = None,
+) -> "GraphArrays":
+    """Return the graph of `load` as numpy arrays, without importing torch."""
+    from fairpass.datasets.benchmark_graph import benchmark_graph
+
+    spec, directory = graph_spec(name), data_directory(data_dir)
     if scale not in get_args(Scale):
         raise DataError(f"'scale' must be one of {', '.join(map(repr, get_args(Scale)))} (got {scale!r})")
-    directory = data_directory(data_dir)
-    contents = {
-        file.path: read_packaged(file) if file.url is None else obtain(file, spec.title, directory)
-        for file in spec.files
-    }
-    return benchmark_graph(
-        spec,
-        contents,
-        scale=spec.published_scale if scale == "published" else scale,
-        keep_sensitive=keep_sensitive,
-        split_seed=split_seed,
-    )
+    contents = {file.path: read_file(file, spec.title, directory, spec.folder) for file in spec.files}
+    chosen = spec.published_scale if scale == "published" else scale
+    return benchmark_graph(spec, contents, scale=chosen, keep_sensitive=keep_sensitive, split_seed=split_seed)

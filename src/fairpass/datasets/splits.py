@@ -2,121 +2,161 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
+from fairpass.datasets.column_encoding import text_of
+from fairpass.datasets.graph import MISSING, GraphArrays, array_of
+from fairpass.datasets.options import check_fractions
+from fairpass.datasets.registry import PUBLISHED_SEED, SplitRule
 from fairpass.errors import DataError
 
-PUBLISHED_SEED = 20
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
-SplitRule = Literal["balanced", "stratified"]
+
+# What a column may call the parts of a split -> their names here.
+PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+
+_Ids = tuple[list[int], list[int], list[int]]
 
 
 @dataclass(frozen=True)
 class Split:
     """Three disjoint boolean masks over the nodes."""
 
-    train: Tensor
-    val: Tensor
-    test: Tensor
+    train: NDArray[np.bool_]
+    val: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+
+    @classmethod
+    def from_ids(cls, num_nodes: int, parts: _Ids) -> "Split":
+        """Return the masks of the nodes in each part."""
+        masks = np.zeros((3, num_nodes), dtype=bool)
+        for mask, part in zip(masks, parts, strict=True):
+            mask[part] = True
+        return cls(*masks)
 
 
-def _masks(num_nodes: int, parts: tuple[list[int], list[int], list[int]]) -> Split:
-    masks = []
-    for part in parts:
-        mask = torch.zeros(num_nodes, dtype=torch.bool)
-        mask[torch.tensor(part, dtype=torch.long)] = True
-        masks.append(mask)
-    return Split(*masks)
-
-
-def label_balanced_ids(
-    y: Tensor, labels_for_training: int, seed: int = PUBLISHED_SEED
-) -> tuple[list[int], list[int], list[int]]:
+def label_balanced_ids(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> _Ids:
     """Return the training, validation and test ids of the benchmarks' published split, in its order.
 
     The ids of each label are shuffled by Python's `random` (label after label, as the published code does);
     training takes the first `min(half, labels_for_training / 2)` of each, validation the third quarter,
     test the last.
     """
-    return _ids_by_label(y, [labels_for_training // 2] * 2, seed)
+    return _ids_by_label(np.asarray(y), [labels_for_training // 2] * 2, seed)
 
 
-def label_balanced_split(y: Tensor, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
+def label_balanced_split(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
     """Split as the published benchmarks do: equally many training labels of both classes (see `label_balanced_ids`)."""
-    return _masks(y.numel(), label_balanced_ids(y, labels_for_training, seed))
+    return Split.from_ids(np.size(y), label_balanced_ids(y, labels_for_training, seed))
 
 
-def label_stratified_split(y: Tensor, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
-    """Split the labelled nodes (`y >= 0`) at random, with every label in its natural share in each part.
+def label_stratified_split(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
+    """Split the labelled nodes (`y >= 0`) at random, with the same label rates in each part.
 
     The ids of each label are shuffled: the first half is for training, the third quarter for validation, the
-    last for testing. Where the first halves hold more than `labels_for_training` nodes, each label gives its
-    proportional share of that many (rounded by largest remainders), and the others are for testing, too: more test
-    nodes tell more.
+    last for testing. If the first halves have more than `labels_for_training` nodes, each label contributes its
+    proportional share (rounded by largest remainders), and the remaining nodes are added to the test nodes.
     """
-    halves = y[y >= 0].bincount().numpy() // 2
+    y = np.asarray(y)
+    halves = np.bincount(y[y >= 0]) // 2
     wanted = min(labels_for_training, int(halves.sum()))
-    shares = wanted * halves / max(int(halves.sum()), 1)
-    quotas = np.floor(shares).astype(int)
-    largest_remainders = np.argsort(quotas - shares, kind="stable")[: wanted - int(quotas.sum())]
-    quotas[largest_remainders] += 1
-    split = _masks(y.numel(), _ids_by_label(y, quotas.tolist(), seed))
+    split = Split.from_ids(y.size, _ids_by_label(y, apportion(wanted, halves).tolist(), seed))
     return replace(split, test=(y >= 0) & ~split.train & ~split.val)
 
 
-def benchmark_split(y: Tensor, sens: Tensor, rule: SplitRule, labels_for_training: int, seed: int) -> Split:
+def apportion(total: int, weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Return whole numbers that sum to `total`, proportional to `weights` (by largest remainders)."""
+    exact = total * (weights / (weights.sum() or 1))
+    parts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    parts[np.argsort(parts - exact, kind="stable")[: total - parts.sum()]] += 1
+    return parts
+
+
+def benchmark_split(y: ArrayLike, sens: ArrayLike, rule: SplitRule, labels_for_training: int, seed: int) -> Split:
     """Split the nodes whose label and group are both known, by the rule of a benchmark graph."""
-    known = torch.where(sens >= 0, y, -1)
+    known = np.where(np.asarray(sens) >= 0, y, MISSING)
     split = label_balanced_split if rule == "balanced" else label_stratified_split
     return split(known, labels_for_training, seed)
 
 
-def _ids_by_label(y: Tensor, quotas: Sequence[int], seed: int) -> tuple[list[int], list[int], list[int]]:
+def _ids_by_label(y: NDArray[np.int64], quotas: Sequence[int], seed: int) -> _Ids:
     """Shuffle and split the ids of label 0, 1, ...; label k has at most `quotas[k]` training nodes."""
     generator = random.Random(seed)
-    train: list[int] = []
-    val: list[int] = []
-    test: list[int] = []
+    parts: _Ids = ([], [], [])
     for label, quota in enumerate(quotas):
-        ids = torch.nonzero(y == label).flatten().tolist()
+        ids = np.flatnonzero(y == label).tolist()
         generator.shuffle(ids)
         half, three_quarters = int(0.5 * len(ids)), int(0.75 * len(ids))
-        train += ids[: min(half, quota)]
-        val += ids[half:three_quarters]
-        test += ids[three_quarters:]
-    return train, val, test
+        chosen = ids[: min(half, quota)], ids[half:three_quarters], ids[three_quarters:]
+        for part, more in zip(parts, chosen, strict=True):
+            part.extend(more)
+    return parts
 
 
 def stratified_split(
-    y: Tensor,
-    sens: Tensor,
-    *,
-    fractions: tuple[float, float, float] = (0.5, 0.25, 0.25),
-    seed: int = 0,
+    y: ArrayLike, sens: ArrayLike, *, fractions: Sequence[float] = (0.5, 0.25, 0.25), seed: int = 0
 ) -> Split:
     """Split the labelled nodes (`y >= 0`) at random so that every pair of label and group has its share in each part.
 
     Nodes of unknown group (`sens < 0`) are a stratum of their own. A stratum too small for three parts goes to
     training first, then test, then validation.
     """
-    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
-        raise DataError(f"'fractions' must be three positive numbers that sum to 1 (got {fractions})")
-    if seed < 0:
-        raise DataError(f"'seed' must not be negative (got {seed})")
+    check_fractions(fractions)
+    y, sens = np.asarray(y), np.asarray(sens)
     generator = np.random.default_rng(seed)
-    parts: tuple[list[int], list[int], list[int]] = ([], [], [])
-    stratum_of = (y * (sens.max() + 2) + sens.clamp(min=-1) + 1).numpy()
-    for stratum in np.unique(stratum_of[(y >= 0).numpy()]):
+    parts: _Ids = ([], [], [])
+    stratum_of = y * (sens.max() + 2) + sens.clip(min=-1) + 1
+    for stratum in np.unique(stratum_of[y >= 0]):
         ids = generator.permutation(np.flatnonzero(stratum_of == stratum))
         n = len(ids)
         test = min(max(round(fractions[2] * n), 1), n - 1)
         val = min(max(round(fractions[1] * n), 1), n - 1 - test)
-        bounds = np.cumsum([n - test - val, val])
-        for part, chosen in zip(parts, np.split(ids, bounds), strict=True):
+        for part, chosen in zip(parts, np.split(ids, np.cumsum([n - test - val, val])), strict=True):
             part.extend(chosen.tolist())
-    return _masks(y.numel(), parts)
+    return Split.from_ids(y.size, parts)
+
+
+def split_by_column(column: "pd.Series[Any]", y: NDArray[np.int64]) -> Split:
+    """Return the split that a column names ("train", "val", "test"); any other node is in no part."""
+    part_of = {value: PARTS.get(text_of(value).strip().lower()) for value in column.dropna().unique().tolist()}
+    parts = column.astype(object).map(part_of)
+    masks = {part: (y != MISSING) & (parts == part).to_numpy(dtype=bool) for part in PARTS.values()}
+    return Split(**masks)
+
+
+def check_split(split: Split, codes: NDArray[np.int64], what: Literal["label", "group"], names: Sequence[str]) -> None:
+    """Refuse a split with a part that has no node of some label or group."""
+    for part in fields(split):
+        mask = getattr(split, part.name)
+        present = np.bincount(codes[mask & (codes != MISSING)], minlength=len(names))
+        if not present.all():
+            how = " (small_groups='other')" if what == "group" else ""
+            raise DataError(
+                f"none of the {int(mask.sum())} labelled nodes in the {part.name} split "
+                f"has {what} {names[int(present.argmin())]!r}: use another split, or merge rare {what}s{how}"
+            )
+
+
+def check_cells(graph: "Data | GraphArrays") -> None:
+    """Refuse a graph on which equal opportunity cannot be measured: a group without a node of a label.
+
+    Only the positive one of two labels counts. Training nodes are not measured on.
+    """
+    y, sens = array_of(graph, "y"), array_of(graph, "sens")
+    labels = range(len(graph.label_names)) if len(graph.label_names) > 2 else [1]
+    for part in ("val", "test"):
+        for label in labels:
+            for group, name in enumerate(graph.group_names):
+                cell = (y == label) & (sens == group)
+                if not (array_of(graph, f"{part}_mask") & cell).any():
+                    raise DataError(
+                        f"group {name!r} has no node with label {graph.label_names[label]!r} in the {part} split "
+                        f"({int(cell.sum())} in all): merge rare labels or groups, or use another split"
+                    )

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from fairpass.datasets.similarity import undirected_edges
+from fairpass.datasets.feature_graphs import undirected_edges
+from fairpass.datasets.graph import GraphArrays, array_of
+from fairpass.datasets.linear import fit_logistic, mean_auc, probabilities, standardised, stratified_folds
 from fairpass.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,10 +24,10 @@ _AUC_FOLDS = 5
 
 @dataclass(frozen=True)
 class Mixing:
-    """How the edges mix the values of a node attribute, over the edges whose both ends are known.
+    """How the edges mix the values of a node attribute, over the edges with two known ends.
 
-    `homophily` is the share of edges that join equal values; the others cross. With `a_v` the share of edge
-    ends that have value `v`, `expected = sum_v a_v^2` is the homophily of the same ends paired at random, and
+    `homophily` is the share of edges that join equal values. With `a_v` the share of edge ends with value `v`,
+    `expected = sum_v a_v^2` is the homophily of the same ends paired at random, and
     `assortativity = (homophily - expected) / (1 - expected)` is Newman's coefficient
     (https://arxiv.org/abs/cond-mat/0209450): 0 for random mixing, 1 if no edge crosses.
     """
@@ -53,7 +55,7 @@ class GroupStatistics:
 
     def __str__(self) -> str:
         rates = list(self.label_rates.items())
-        shown = rates[1:] if len(rates) == 2 else rates  # of two labels the second says it all
+        shown = rates[1:] if len(rates) == 2 else rates  # the second of two labels is enough
         label_text = ", ".join(f"P(y = {label}) = {rate:.3f}" for label, rate in shown)
         degree_text = f"mean {self.degree_mean:.1f}, median {self.degree_median:g}, max {self.degree_max:,}"
         return f"{self.size:,} nodes, {label_text}, degree {degree_text}"
@@ -61,12 +63,12 @@ class GroupStatistics:
 
 @dataclass(frozen=True)
 class Leakage:
-    """What the features tell about the group.
+    """What the features reveal about the group.
 
-    `sensitive_feature` names the feature that is the sensitive attribute itself, if there is one; the rest
-    leaves it out. `correlations` holds the features with the largest absolute correlation with a group (one
-    against the rest), largest first. `auc` is the cross-validated AUC of a logistic regression that predicts
-    the group (averaged one against the rest for more than two), `None` unless asked for.
+    `sensitive_feature` is the name of the feature that is the sensitive attribute itself, if there is one; the rest
+    leaves it out. `correlations` are the largest absolute correlations of a feature with a group (one against the
+    rest), largest first. `auc` is the cross-validated AUC of a logistic regression that predicts the group (the mean
+    of one against the rest for more than two), `None` unless requested.
     """
 
     sensitive_feature: str | None
@@ -84,7 +86,7 @@ class Leakage:
 
 @dataclass(frozen=True, repr=False)
 class GraphStatistics:
-    """What `describe` found; a number that is not defined (no labelled node, one group only) is `nan`."""
+    """The result of `describe`; a number that is not defined (no labelled node, only one group) is `nan`."""
 
     nodes: int
     edges: int
@@ -117,16 +119,12 @@ class GraphStatistics:
         return float(np.ptp(known, axis=0).max()) if len(known) > 1 else math.nan
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain dicts and lists, ready for JSON (`nan` becomes `None`)."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        """Return the statistics as plain dicts and lists, ready for JSON (`nan` becomes `None`)."""
+        return dict(plain(asdict(self)))
 
     def __repr__(self) -> str:
         lines = [
-            (
-                "nodes",
-                f"{self.nodes:,}, {self.unlabelled:,} unlabelled, {self.unknown_group:,} of unknown group",
-            ),
+            ("nodes", f"{self.nodes:,}, {self.unlabelled:,} unlabelled, {self.unknown_group:,} of unknown group"),
             ("edges", f"{self.edges:,} undirected, {self.isolated:,} isolated nodes"),
             ("components", f"{self.components:,}, the largest with {self.largest_component:,} nodes"),
             ("features", f"{self.features:,}"),
@@ -140,26 +138,7 @@ class GraphStatistics:
         return "\n".join([type(self).__name__, *(f"  {key:<{width}}  {text}" for key, text in lines)])
 
 
-class StatisticsRow(NamedTuple):
-    """One row of the statistics table of the benchmarks."""
-
-    name: str
-    nodes: int
-    edges: int
-    features: int
-    H: float
-    H_f: float
-
-
-def statistics_row(name: str, data: "Data") -> StatisticsRow:
-    """Return the row of the statistics table for one graph."""
-    found = describe(data)
-    return StatisticsRow(
-        name, found.nodes, found.edges, found.features, found.label_homophily, found.sensitive_homophily
-    )
-
-
-def describe(data: "Data", *, leakage_auc: bool = False, top: int = 5, seed: int = 0) -> GraphStatistics:
+def describe(data: "Data | GraphArrays", *, leakage_auc: bool = False, top: int = 5, seed: int = 0) -> GraphStatistics:
     """Describe a graph with labels and a sensitive attribute.
 
     Args:
@@ -175,7 +154,8 @@ def describe(data: "Data", *, leakage_auc: bool = False, top: int = 5, seed: int
     label_names = _names(data, "label_names", int(y.max()) + 1)
     group_names = _names(data, "group_names", int(sens.max()) + 1)
     degrees = np.bincount(edges.ravel(), minlength=len(x))
-    component_sizes = _component_sizes(edges, len(x))
+    adjacency = coo_array((np.ones(len(edges), dtype=np.int8), tuple(edges.T)), shape=(len(x), len(x)))
+    component_sizes = np.bincount(connected_components(adjacency, directed=False)[1])
     return GraphStatistics(
         nodes=len(x),
         edges=len(edges),
@@ -196,30 +176,39 @@ def describe(data: "Data", *, leakage_auc: bool = False, top: int = 5, seed: int
     )
 
 
-def _arrays(data: "Data") -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def plain(value: Any) -> Any:
+    """Return nested dicts, lists and tuples with `None` in place of `nan`, ready for JSON."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _arrays(data: "Data | GraphArrays") -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the features, the undirected edges, the labels and the groups, after checking them."""
-    needed = ("x", "edge_index", "y", "sens")
-    missing = [name for name in needed if getattr(data, name, None) is None]
-    if missing:
-        raise DataError(f"'data' must have {', '.join(needed)} (missing: {', '.join(missing)})")
-    x, edge_index, y, sens = (getattr(data, name).detach().cpu().numpy() for name in needed)
+    found = {name: array_of(data, name) for name in ("x", "edge_index", "y", "sens")}
+    arrays = {name: values for name, values in found.items() if values is not None}
+    if missing := [name for name in found if name not in arrays]:
+        raise DataError(f"'data' must have {', '.join(found)} (missing: {', '.join(missing)})")
+    x, edge_index, y, sens = arrays.values()
     if x.ndim != 2 or len(x) == 0 or not np.isfinite(x).all():
         raise DataError(f"'x' must be a finite matrix with a row per node (got shape {x.shape})")
     for name, values in (("y", y), ("sens", sens)):
         if values.shape != (len(x),) or values.dtype.kind not in "iub":
             raise DataError(
-                f"'{name}' must hold one integer per node, {len(x)} in all (got {values.dtype} of shape {values.shape})"
+                f"'{name}' must have one integer per node, {len(x)} in all (got {values.dtype} of shape {values.shape})"
             )
     if edge_index.ndim != 2 or len(edge_index) != 2:
         raise DataError(f"'edge_index' must have shape [2, edges] (got {list(edge_index.shape)})")
     if edge_index.min(initial=0) < 0 or edge_index.max(initial=0) >= len(x):
         raise DataError(
-            f"'edge_index' must hold node numbers from 0 to {len(x) - 1} (got {edge_index.min()} to {edge_index.max()})"
+            f"'edge_index' must have node numbers from 0 to {len(x) - 1} (got {edge_index.min()} to {edge_index.max()})"
         )
     return x, undirected_edges(edge_index.T), y.astype(np.int64), sens.astype(np.int64)
 
 
-def _names(data: "Data", attribute: str, count: int) -> list[str]:
+def _names(data: "Data | GraphArrays", attribute: str, count: int) -> list[str]:
     """Return the given names; values beyond them are named by their number."""
     given: Sequence[str] = getattr(data, attribute, None) or []
     return [*map(str, given), *map(str, range(len(given), count))]
@@ -227,11 +216,6 @@ def _names(data: "Data", attribute: str, count: int) -> list[str]:
 
 def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return np.bincount(values[values >= 0], minlength=count)
-
-
-def _component_sizes(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    adjacency = coo_array((np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(nodes, nodes))
-    return np.bincount(connected_components(adjacency, directed=False)[1])
 
 
 def _mixing(ends: NDArray[np.int64]) -> Mixing:
@@ -245,23 +229,23 @@ def _mixing(ends: NDArray[np.int64]) -> Mixing:
 
 
 def _group(name: str, y: NDArray[np.int64], degrees: NDArray[np.int64], label_names: Sequence[str]) -> GroupStatistics:
-    labels = _counts(y, len(label_names))
-    labelled = int(labels.sum())
+    counts = _counts(y, len(label_names))
+    labelled = int(counts.sum())
+    rates = [int(count) / labelled if labelled else math.nan for count in counts]
     return GroupStatistics(
         name=name,
         size=len(y),
         labelled=labelled,
-        label_rates={
-            label: int(count) / labelled if labelled else math.nan
-            for label, count in zip(label_names, labels, strict=True)
-        },
+        label_rates=dict(zip(label_names, rates, strict=True)),
         degree_mean=float(degrees.mean()) if len(y) else math.nan,
         degree_median=float(np.median(degrees)) if len(y) else math.nan,
         degree_max=int(degrees.max(initial=0)),
     )
 
 
-def _leakage(data: "Data", x: NDArray[Any], sens: NDArray[np.int64], with_auc: bool, top: int, seed: int) -> Leakage:
+def _leakage(
+    data: "Data | GraphArrays", x: NDArray[Any], sens: NDArray[np.int64], with_auc: bool, top: int, seed: int
+) -> Leakage:
     names = _names(data, "feature_names", x.shape[1])
     if len(names) != x.shape[1]:
         raise DataError(f"'feature_names' must name {x.shape[1]} features (got {len(names)} names)")
@@ -301,26 +285,20 @@ def _group_correlations(features: NDArray[Any], groups: NDArray[np.int64]) -> ND
 
 
 def _linear_auc(features: NDArray[Any], groups: NDArray[np.int64], seed: int) -> float:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
+    """Return the cross-validated AUC of a logistic regression that predicts the group."""
     sample = np.random.default_rng(seed).permutation(len(groups))[:_AUC_NODES]
     # A group needs a node to learn from and one to be tested on.
     sample = sample[np.bincount(groups[sample])[groups[sample]] >= 2]
-    sizes = np.unique(groups[sample], return_counts=True)[1]
-    if len(sizes) < 2 or features.shape[1] == 0:
+    present, y = np.unique(groups[sample], return_inverse=True)
+    if len(present) < 2 or features.shape[1] == 0:
         return math.nan
-    folds = StratifiedKFold(min(_AUC_FOLDS, int(sizes.min())), shuffle=True, random_state=seed)
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
     x = features[sample].astype(np.float64)
-    return float(cross_val_score(model, x, groups[sample], cv=folds, scoring="roc_auc_ovr").mean())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    folds = min(_AUC_FOLDS, int(np.bincount(y).min()))
+    fold_of = stratified_folds(y, folds, seed)
+    scores = []
+    for fold in range(folds):
+        train, test = fold_of != fold, fold_of == fold
+        known, asked = standardised(x[train], x[test])
+        coefficients = fit_logistic(known, y[train], 1.0, np.ones(len(present)), max_iterations=1_000)
+        scores.append(mean_auc(probabilities(asked, coefficients), y[test]))
+    return float(np.mean(scores))

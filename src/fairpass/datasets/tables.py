@@ -1,263 +1,150 @@
 """A graph from a user's own tables of nodes and edges."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from itertools import chain
-from typing import Any, Literal, get_args
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
-from fairpass.datasets.bins import Bins
-from fairpass.datasets.columns import Missing
+from fairpass.datasets.column_encoding import as_text, first_missing, text_of
 from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
-from fairpass.datasets.encoding import Encoding, OnConstant, fit_encoding, fit_labels
-from fairpass.datasets.reading import Table, TableSource, read_table
-from fairpass.datasets.roles import check_no_id_column, check_roles, columns_of, feature_columns
-from fairpass.datasets.scaling import FeatureScale
-from fairpass.datasets.sensitive import TIMES, Grouping, SmallGroups
-from fairpass.datasets.similarity import build_graph
-from fairpass.datasets.split_column import check_split, split_by_column
-from fairpass.datasets.splits import Split, stratified_split
-from fairpass.datasets.values import MISSING, as_text, first_missing, text_of, whole_numbers
+from fairpass.datasets.encoding import Encoding, feature_columns
+from fairpass.datasets.feature_graphs import similarity_graph
+from fairpass.datasets.graph import MISSING, GraphArrays
+from fairpass.datasets.groups import TIMES
+from fairpass.datasets.options import TableOptions
+from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
+from fairpass.datasets.table_files import Table, TableSource, read_table
 from fairpass.errors import DataError
 
-MissingSensitive = Literal["error", "unknown"]
-UnknownCategory = Literal["error", "zeros"]
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+# Columns that would be used as a feature by mistake.
+_ID_NAMES = {"id", "node_id"}
 
 logger = logging.getLogger(__name__)
 
 
-def from_tables(
-    nodes: TableSource,
-    edges: TableSource | None = None,
-    *,
-    label: str,
-    sensitive: str | Sequence[str],
-    id: str | None = None,
-    source: str | None = None,
-    target: str | None = None,
-    features: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    keep_sensitive: bool = False,
-    sens_bins: Bins | Mapping[str, Bins] | None = None,
-    min_group_size: int = 1,
-    small_groups: SmallGroups = "error",
-    positive: Any = None,
-    split: str | None = None,
-    seed: int = 0,
-    fractions: tuple[float, float, float] = (0.5, 0.25, 0.25),
-    scale: FeatureScale = "standard",
-    missing: Missing = "error",
-    missing_sensitive: MissingSensitive = "error",
-    on_constant: OnConstant = "drop",
-    max_levels: int = 50,
-    encoding: Mapping[str, Any] | None = None,
-    unknown_category: UnknownCategory = "error",
-    text_encoding: str = "utf-8",
-    similarity: float | None = None,
-) -> Data:
+def from_tables(nodes: TableSource, edges: TableSource | None = None, **options: Any) -> "Data":
     """Return the graph in a table of nodes and a table of edges.
 
-    Numbers are scaled, true and false become 1 and 0, text and categories become one column of 0 and 1 per
-    value, named "column=value". Labels and groups may be of any type and number: their sorted values get the
-    indices 0, 1, ... in `y` and `sens`, and are remembered in `label_names` and `group_names`. A node without
-    a label stays in the graph with y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one;
-    duplicates and self-loops are removed and counted in `provenance`. The tables are not changed.
+    Numbers are scaled, true and false become 1 and 0, text and categories become one column of 0 and 1 per value, named
+    "column=value". Labels and groups may be of any type and number: their sorted values get the indices 0, 1, ... in
+    `y` and `sens`, and are stored in `label_names` and `group_names`. A node without a label stays in the graph with
+    y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are removed and
+    counted in `provenance`. The tables are not changed.
+
+    With `encoding`, a table is encoded as an earlier one. It may lack the label and, with
+    `missing_sensitive="unknown"`, the sensitive attribute.
 
     Args:
         nodes: One row per node: a path (.csv, .tsv, .parquet, .pq) or a DataFrame, whose index is ignored.
-            In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are missing values.
-        edges: One row per edge, likewise; it may have no rows. None if there are no edges: then `similarity`
-            says which nodes are alike enough to be joined. With `encoding`, both may be left out: nobody is joined.
-        label: The column with the label.
-        sensitive: The column with the sensitive attribute, whose values are the groups; or several, whose
-            combinations are ("female × black").
-        id: The column of `nodes` with the ids that edges refer to, of any type; None if edges refer to row
-            numbers, from 0. (Then a column called "id" or "node_id" must be in `features` or `drop`, so that
-            nobody forgets it.) CSV and TSV files hold ids as text: "7" and "07" differ. The graph has the ids
-            as `node_ids`.
-        source: The column of `edges` with one end; by default the first.
-        target: The column of `edges` with the other end; by default the second.
-        features: The columns that become features; by default all without another role.
-        drop: Columns that do not become features.
-        keep_sensitive: Whether the sensitive attribute is a feature too: one column, the index of the group,
-            at `sens_column` (PyG stores no None: otherwise, `data.get("sens_column")` is None).
-        sens_bins: How to cut a sensitive column of numbers into groups: a number of bins, cut at quantiles of
-            the nodes, or the numbers to cut at (25 makes "age < 25" and "age ≥ 25"); of several columns,
-            by column: `{"age": [25, 60]}`.
-        min_group_size: The smallest number of labelled nodes of a group.
-        small_groups: Whether a smaller group is an error, or becomes part of a group "other".
-        positive: The label with index 1 if there are two; by default the larger.
-        split: A column with "train", "val" (or "valid", "validation") and "test"; a node with anything else
-            is in no mask. By default the labelled nodes are split by `stratified_split`.
-        seed: The seed of that split.
-        fractions: Its shares of training, validation and test nodes.
-        scale: "standard" scales numbers to mean 0 and variance 1, "minmax" to [-1, 1], over all nodes.
-        missing: What happens to missing feature values: "drop" leaves the column out, "mean" fills in the
-            mean of the encoded column (of a category, the frequencies of its values), "indicator" does that
-            and adds a column "x is missing".
-        missing_sensitive: What happens to a missing sensitive value: "unknown" makes it sens = -1.
-        on_constant: Whether a column with one value only is left out, with a warning in the log, or refused.
-        max_levels: The largest number of values of a label, a sensitive attribute or a category.
-        encoding: `data.provenance["encoding"]` of an earlier graph: encode this table exactly as that one.
-            Then everything above from `features` to `positive`, and from `scale` to `missing`, comes from
-            there. The table may lack the label and, if `missing_sensitive` is "unknown", the sensitive
-            attribute. Without `split`, all labelled nodes are for testing.
-        unknown_category: Whether a category that `encoding` does not know is refused, or all zeros.
-        text_encoding: The encoding of CSV and TSV files.
-        similarity: Without `edges`, join nodes whose features are nearly as alike as nearest neighbours: the
-            threshold of `similarity.build_graph`, 0 < t <= 1; a smaller one gives more edges.
+            In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are missing values, and ids
+            are text: "7" and "07" differ. The graph has the ids as `node_ids`.
+        edges: One row per edge: a path or a DataFrame, which may have no rows. Without it, `similarity` makes the
+            edges; with `encoding`, both may be left out, and the graph has no edges.
+        options: The fields of `TableOptions`; `label` and `sensitive` are required.
     """
-    _check_choices(
-        scale=(scale, FeatureScale),
-        missing=(missing, Missing),
-        missing_sensitive=(missing_sensitive, MissingSensitive),
-        small_groups=(small_groups, SmallGroups),
-        on_constant=(on_constant, OnConstant),
-        unknown_category=(unknown_category, UnknownCategory),
-    )
-    _check_edges_or_similarity(edges, similarity, encoding)
-    roles = columns_of({"label": label, "sensitive": sensitive, "id": id, "split": split})
-    check_roles(roles, features, drop, keep_sensitive)
-    known = None if encoding is None else Encoding.from_dict(encoding)
-    if known and (known.label, known.grouping.column_names) != (label, roles["sensitive"]):
-        raise DataError(
-            f"'label' and 'sensitive' must be as in 'encoding', {known.label!r} and {known.grouping.title!r} "
-            f"(got {label!r} and {TIMES.join(roles['sensitive'])!r})"
-        )
+    return from_tables_arrays(nodes, edges, **options).to_data()
 
-    node_table = read_table(nodes, "nodes", text_encoding=text_encoding, text_columns=None if id is None else {id: str})
-    if node_table.frame.empty:
-        raise DataError("'nodes' must have at least one row (got an empty table)")
-    if id is None:
-        check_no_id_column(node_table, [*chain(*roles.values()), *(features or ()), *drop])
-    if missing_sensitive == "error":
-        _check_no_gaps(node_table, roles["sensitive"])
 
-    chosen: list[str] = []
-    meaning = known
-    if meaning is None:
-        label_names = fit_labels(node_table[label], positive, max_levels)
-        grouping = Grouping.fit(
-            node_table,
-            roles["sensitive"],
-            counted=node_table[label].notna().to_numpy(dtype=bool),
-            bins=sens_bins,
-            min_size=min_group_size,
-            small=small_groups,
-            max_levels=max_levels,
-        )
-        kept = grouping.title if keep_sensitive else None
-        chosen = feature_columns(node_table, roles, features, drop, kept)
-        meaning = fit_encoding(
-            node_table,
-            label=label,
-            label_names=label_names,
-            grouping=grouping,
-            features=chosen,
-            scale=scale,
-            missing=missing,
-            on_constant=on_constant,
-            max_levels=max_levels,
-        )
-    # A table that is encoded like an earlier one may lack labels and, if unknown groups are allowed, groups.
-    unknown = torch.full((len(node_table.frame),), MISSING)
-    y = unknown if known and label not in node_table else torch.from_numpy(meaning.labels(node_table))
-    grouped = all(column in node_table for column in roles["sensitive"])
-    sens = unknown.clone() if known and not grouped else torch.from_numpy(meaning.groups(node_table))
-    x = meaning.features(node_table, allow_unknown=unknown_category == "zeros")
-    if edges is not None:
-        edge_table = read_table(edges, "edges", text_encoding=text_encoding, text_columns=None if id is None else str)
-        graph, node_ids = _graph(node_table, edge_table, id, source, target)
-        edges_from = edge_table.origin
-    else:
-        node_ids = _node_ids(node_table, id)
-        graph = _similarity_graph(x, similarity)
-        edges_from = edges_made(similarity)
-    if split is not None:
-        parts = split_by_column(node_table[split], y)
-    elif known:
-        nobody = torch.zeros_like(y, dtype=torch.bool)
-        parts = Split(train=nobody, val=nobody.clone(), test=y != MISSING)
-    else:
-        parts = stratified_split(y, sens, fractions=fractions, seed=seed)
-    if not known:
-        check_split(parts, y, "label", meaning.label_names)
-        check_split(parts, sens, "group", meaning.group_names)
+def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **given: Any) -> GraphArrays:
+    """Return the graph of `from_tables` as numpy arrays, without importing torch."""
+    options = TableOptions.parse(given)
+    known = None if options.encoding is None else Encoding.from_dict(options.encoding)
+    _check_edges_or_similarity(edges, options)
+    if known is not None:
+        _check_same_roles(known, options)
+    text_columns = None if options.id is None else {options.id: str}
+    table = read_table(nodes, "nodes", text_encoding=options.text_encoding, text_columns=text_columns)
+    _check_nodes(table, options)
 
-    used = {encoded.column for encoded in meaning.columns}
-    return Data(
-        x=torch.from_numpy(x),
+    encoding = known or Encoding.fit(table, options)
+    unknown = np.full(len(table.frame), MISSING, dtype=np.int64)
+    y = unknown if known and options.label not in table else encoding.labels(table)
+    grouped = all(column in table for column in options.sensitive_columns)
+    sens = unknown.copy() if known and not grouped else encoding.grouping.codes(table)
+    x = encoding.features(table, allow_unknown=options.unknown_category == "zeros")
+    graph, edges_origin = _edges(table, x, edges, options)
+    split = _split(table, y, sens, encoding, options)
+    used = {column.column for column in encoding.columns}
+    features = [] if known else feature_columns(table, options, encoding.grouping.title)
+    positive = None if options.positive is None else text_of(options.positive)
+    return GraphArrays(
+        x=x,
         edge_index=graph.edge_index,
         y=y,
         sens=sens,
-        train_mask=parts.train,
-        val_mask=parts.val,
-        test_mask=parts.test,
-        feature_names=meaning.feature_names,
-        sens_column=meaning.sens_column,
-        label_names=list(meaning.label_names),
-        group_names=list(meaning.group_names),
-        node_ids=node_ids,
+        train_mask=split.train,
+        val_mask=split.val,
+        test_mask=split.test,
+        feature_names=encoding.feature_names,
+        sens_column=encoding.sens_column,
+        label_names=list(encoding.label_names),
+        group_names=list(encoding.grouping.names),
+        node_ids=_node_ids(table, options.id),
         provenance={
             "source": "tables",
-            "nodes": node_table.origin,
-            "edges": edges_from,
+            "nodes": table.origin,
+            "edges": edges_origin,
             "licence": None,
             "self_loops_removed": graph.self_loops_removed,
             "duplicate_edges_merged": graph.duplicate_edges_merged,
-            "columns_left_out": [column for column in chosen if column not in used],
-            "options": {
-                "label": label,
-                "sensitive": sensitive if isinstance(sensitive, str) else list(sensitive),
-                "id": id,
-                "split": split,
-                "source": source,
-                "target": target,
-                "features": None if features is None else list(features),
-                "drop": list(drop),
-                "keep_sensitive": keep_sensitive,
-                "sens_bins": sens_bins,
-                "min_group_size": min_group_size,
-                "small_groups": small_groups,
-                "positive": None if positive is None else text_of(positive),
-                "seed": seed,
-                "fractions": list(fractions),
-                "scale": scale,
-                "missing": missing,
-                "missing_sensitive": missing_sensitive,
-                "on_constant": on_constant,
-                "max_levels": max_levels,
-                "unknown_category": unknown_category,
-                "text_encoding": text_encoding,
-                "similarity": similarity,
-            },
-            "encoding": meaning.to_dict(),
+            "columns_left_out": [column for column in features if column not in used],
+            "options": options.model_dump() | {"positive": positive},
+            "encoding": encoding.to_dict(),
         },
     )
 
 
-def edges_made(similarity: float | None) -> dict[str, str | None]:
-    """Return what provenance says of edges that are in no table."""
-    alike = f"features at least {similarity} times as alike as the nearest"
+# `help` and `inspect` show the options as keyword arguments.
+_tables = [each for each in signature(from_tables).parameters.values() if each.kind is not each.VAR_KEYWORD]
+from_tables.__signature__ = Signature([*_tables, *TableOptions.parameters()])  # type: ignore[attr-defined]
+
+
+def similarity_origin(similarity: float | None) -> dict[str, str | None]:
+    """Return what `provenance` says about edges that are in no table."""
+    alike = f"features at least {similarity} times as similar as the nearest neighbour's"
     return {"source": "no edges" if similarity is None else alike, "sha256": None}
 
 
-def _check_edges_or_similarity(edges: TableSource | None, similarity: float | None, encoding: Any) -> None:
-    """Refuse two sources of edges, and none unless a remembered encoding shows that the nodes are for prediction."""
-    both = edges is not None and similarity is not None
-    neither = edges is None and similarity is None
-    if both or (neither and encoding is None):
+def _check_edges_or_similarity(edges: TableSource | None, options: TableOptions) -> None:
+    """Refuse two sources of edges, and none unless an encoding shows that the nodes are for prediction."""
+    both = edges is not None and options.similarity is not None
+    neither = edges is None and options.similarity is None
+    if both or (neither and options.encoding is None):
         given = "both" if both else "neither"
         raise DataError(f"give a table of 'edges', or a threshold of 'similarity' to make them from (got {given})")
 
 
-def _check_no_gaps(nodes: Table, sensitive: Sequence[str]) -> None:
-    for column in sensitive:
+def _check_same_roles(known: Encoding, options: TableOptions) -> None:
+    title = TIMES.join(options.sensitive_columns)
+    if (known.label, known.grouping.title) != (options.label, title):
+        raise DataError(
+            f"'label' and 'sensitive' must be as in 'encoding', {known.label!r} and {known.grouping.title!r} "
+            f"(got {options.label!r} and {title!r})"
+        )
+
+
+def _check_nodes(nodes: Table, options: TableOptions) -> None:
+    """Refuse an empty table, a column of ids without a role, and by option missing sensitive values."""
+    if nodes.frame.empty:
+        raise DataError("'nodes' must have at least one row (got an empty table)")
+    mentioned = {
+        *options.drop,
+        *(options.features or ()),
+        *(name for names in options.roles.values() for name in names),
+    }
+    for column in nodes.columns if options.id is None else ():
+        if column.lower() in _ID_NAMES and column not in mentioned:
+            raise DataError(
+                f"'nodes' has a column {column!r}: give id={column!r} if that is what edges refer to, "
+                f"or drop=[{column!r}] if they refer to row numbers"
+            )
+    for column in options.sensitive_columns if options.missing_sensitive == "error" else ():
         if nodes[column].isna().any():
             raise DataError(
                 f"column {column!r} must have a value for each node ({first_missing(nodes[column])}): "
@@ -265,13 +152,23 @@ def _check_no_gaps(nodes: Table, sensitive: Sequence[str]) -> None:
             )
 
 
-def _check_choices(**arguments: tuple[str, Any]) -> None:
-    for name, (choice, choices) in arguments.items():
-        if choice not in get_args(choices):
-            raise DataError(f"'{name}' must be one of {', '.join(map(repr, get_args(choices)))} (got {choice!r})")
+def _split(
+    nodes: Table, y: NDArray[np.int64], sens: NDArray[np.int64], encoding: Encoding, options: TableOptions
+) -> Split:
+    if options.split is not None:
+        split = split_by_column(nodes[options.split], y)
+    elif options.encoding is not None:
+        nobody = np.zeros(len(y), dtype=bool)
+        return Split(train=nobody, val=nobody.copy(), test=y != MISSING)
+    else:
+        split = stratified_split(y, sens, fractions=options.fractions, seed=options.seed)
+    if options.encoding is None:
+        check_split(split, y, "label", encoding.label_names)
+        check_split(split, sens, "group", encoding.grouping.names)
+    return split
 
 
-def ends_of(edges: Table, source: str | None, target: str | None) -> "list[pd.Series[Any]]":
+def edge_ends(edges: Table, source: str | None, target: str | None) -> "list[pd.Series[Any]]":
     """Return both ends of each edge: the columns with these names, by default the first two."""
     if len(edges.columns) < 2:
         raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
@@ -281,33 +178,40 @@ def ends_of(edges: Table, source: str | None, target: str | None) -> "list[pd.Se
     return [edges[source], edges[target]]
 
 
-def _graph(
-    nodes: Table, edges: Table, id: str | None, source: str | None, target: str | None
-) -> tuple[SimpleGraph, list[Any]]:
-    """Return the graph and the ids of its nodes."""
-    ends = ends_of(edges, source, target)
-    if edges.frame.empty:
+def _edges(
+    nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions
+) -> tuple[SimpleGraph, dict[str, str | None]]:
+    """Return the graph and where its edges come from."""
+    if edges is None:
+        alone = options.similarity is None or len(x) == 1
+        pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
+        return simple_graph(pairs[:, 0], pairs[:, 1], len(x)), similarity_origin(options.similarity)
+    table = read_table(
+        edges, "edges", text_encoding=options.text_encoding, text_columns=None if options.id is None else str
+    )
+    ends = edge_ends(table, options.source, options.target)
+    if table.frame.empty:
         logger.warning("'edges' has no rows: the graph has no edges")
-    ids: pd.Index[Any] = pd.RangeIndex(len(nodes.frame))
-    if id is not None:
-        column = nodes[id]
-        if nodes.typed != edges.typed:  # a CSV file knows ids as text only
+    ids: pd.Index[Any] = pd.RangeIndex(len(x))
+    if options.id is not None:
+        column = nodes[options.id]
+        if nodes.typed != table.typed:  # in a CSV file, ids are text
             column, ends = as_text(column), [as_text(end) for end in ends]
         ids = checked_ids(column)
     first, second = (positions(end, ids) for end in ends)
-    return simple_graph(first, second, len(nodes.frame)), _node_ids(nodes, id)
-
-
-def _similarity_graph(x: NDArray[np.float32], similarity: float | None) -> SimpleGraph:
-    """Return the graph of nodes that are alike; one without edges if there is no threshold, or one node only."""
-    alone = similarity is None or len(x) == 1
-    pairs = np.empty((0, 2), dtype=np.int64) if alone else build_graph(x, similarity or 0.0)
-    return simple_graph(pairs[:, 0], pairs[:, 1], len(x))
+    return simple_graph(first, second, len(x)), table.origin
 
 
 def _node_ids(nodes: Table, id: str | None) -> list[Any]:
-    """Return the ids of the nodes as they are to be shown: their row numbers, if they have none."""
+    """Return the ids of the nodes: row numbers if they have none, numbers if all texts of a CSV file are whole ones."""
     if id is None:
         return list(range(len(nodes.frame)))
     checked_ids(nodes[id])
-    return nodes[id].tolist() if nodes.typed else whole_numbers(nodes[id])
+    texts = nodes[id].tolist()
+    if nodes.typed:
+        return texts
+    try:
+        numbers = [int(text) for text in texts]
+    except ValueError:
+        return texts
+    return numbers if list(map(str, numbers)) == texts else texts  # "007" stays text

@@ -1,13 +1,12 @@
 """The periodic box in which a Gaussian is a short Fourier series, and the modes of that series.
 
-What belongs to a box alone is a few numbers, kept in numpy: for so few its calls are the quicker ones. `spectral.py`
-says what the series is good for, and sums with it.
+A box consists of a few numbers, kept in NumPy, whose calls are faster for so few. `spectral.py` defines the series.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,16 +18,59 @@ from fairpass.kernels.cost import SPECTRAL_CALL, spectral_cost
 Floats = NDArray[np.float64]
 
 MAX_DIMENSION = 3
-# Points that suffice to see along which axes they lie.
+# Points that suffice to find their principal axes.
 _SAMPLE = 4096
 
 
-@dataclass(frozen=True)
-class Box:
-    """The periodic box of one problem (or one batch of problems) and its modes.
+class Waves(ABC):
+    """The waves `[1, cos, sin]` of a series: their weights and derivatives, for moments `(B, q, *waves)`."""
 
-    Moments are laid out `(B, q, m_d, m_1 ... m_{d-1})`: the last dimension is apart from the others, which are
-    multiplied out.
+    @property
+    @abstractmethod
+    def spectrum(self) -> Tensor:
+        """Weight `c` of every wave, `(B or 1, 1, *waves)`."""
+
+    @property
+    @abstractmethod
+    def derivatives(self) -> list[tuple[Tensor, int, Tensor]]:
+        """Per axis: factor `(B, d, 1, *waves)`, dim and permutation of the derivative, for `(B, d, q, *waves)`.
+
+        A cosine's derivative is minus a sine and a sine's a cosine: the permutation swaps them.
+        """
+
+    def gradient(self, moments: Tensor) -> Tensor:
+        """Return the moments of all first derivatives, `(B, d, ...)` for moments `(B, ..., *waves)`."""
+        made = self._derive(moments.flatten(1, 1 - self.spectrum.dim())[:, None])
+        return made.reshape(*made.shape[:2], *moments.shape[1:])
+
+    def divergence(self, moments: Tensor) -> Tensor:
+        """Return the moments `(B, q, *waves)` of the divergence of a field with moments `(B, d, q, *waves)`."""
+        return self._derive(moments).sum(1)
+
+    def _derive(self, moments: Tensor) -> Tensor:
+        (factor, axis, order), *others = self.derivatives
+        total = factor * moments.index_select(axis, order)
+        for factor, axis, order in others:
+            total.addcmul_(factor, moments.index_select(axis, order))
+        return total
+
+
+@lru_cache
+def swapped(waves: int, device: torch.device) -> Tensor:
+    """Return the order in which `[1, cos, sin]` become `[1, sin, cos]`."""
+    return torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, 2 * waves + 1).roll(waves)]).to(device)
+
+
+@lru_cache
+def _modes(size: int) -> tuple[Floats, Floats, Floats]:
+    """Return per feature of an axis: its exponentials, `-(pi k)^2`, and `2 pi k` with the sign of its derivative."""
+    signed = np.r_[0.0, 1.0 : size // 2 + 1, -1.0 : -size // 2 : -1.0]
+    return np.where(signed == 0, 1.0, 2.0), -((math.pi * signed) ** 2), 2 * math.pi * signed
+
+
+@dataclass(frozen=True)
+class Box(Waves):
+    """The periodic box of one problem or a batch of problems; moments are `(B, q, m_d, m_1, ..., m_{d-1})`.
 
     Attributes:
         axes: orthonormal axes in which the points' box is small, as rows, `(B, d, d)`.
@@ -45,111 +87,46 @@ class Box:
     like: Tensor
 
     def turns(self, multiples: tuple[NDArray[np.int64], ...]) -> Tensor:
-        """Return what maps a point to the turns of some multiples of each axis' first wave, `(B, rows, d)`, float64."""
+        """Return the map from points to turns of multiples of each axis' first wave, `(B, rows, d)` in float64."""
         rows = [(k / self.side[:, i, None])[..., None] * self.axes[:, None, i] for i, k in enumerate(multiples)]
         return torch.from_numpy(np.concatenate(rows, 1)).to(self.like.device)
 
+    def _along(self, k: int, values: Floats) -> Floats:
+        """Return `(B, m_k)` numbers of an axis in the layout of the moments."""
+        shape = [1] * len(self.sizes)
+        shape[self._place(k)] = -1
+        return values.reshape(len(values), 1, *shape)
+
+    def _place(self, k: int) -> int:
+        return (k + 1) % len(self.sizes)
+
     @cached_property
     def spectrum(self) -> Tensor:
-        """Return `c` of every mode, `(B, 1, m_d, m_1 ... m_{d-1})`."""
-        modes = _modes(self.sizes)
-        side, alpha = self.side[:, modes.axis], self.alpha[:, None]
-        weights = np.exp(modes.exponent / (side * side * alpha)) * modes.exponentials
-        weights /= np.sqrt(alpha / math.pi) * side
-        *others, last = (weights[:, part] for part in modes.parts)
-        left = others[0] if others else np.ones((len(weights), 1))
-        if len(others) == 2:
-            left = (left[:, :, None] * others[1][:, None]).reshape(len(left), -1)
-        return torch.from_numpy(last[:, None, :, None] * left[:, None, None]).to(self.like)
+        """Weight `c` of every mode."""
+        alpha, parts = self.alpha[:, None], []
+        for k, size in enumerate(self.sizes):
+            (exponentials, exponent, _), side = _modes(size), self.side[:, k, None]
+            weights = np.exp(exponent / (side * side * alpha)) * exponentials / (np.sqrt(alpha / math.pi) * side)
+            parts.append(self._along(k, weights))
+        return torch.from_numpy(parts[-1] * math.prod(parts[:-1])).to(self.like)
 
     @cached_property
-    def _derivatives(self) -> list[tuple[Tensor, int, Tensor]]:
-        """Return for each axis what its derivative multiplies the moments with, after it has put them in which order.
-
-        The factors are `(B, d, 1, m_d, m_left)`, one of the last two being 1: the direction of the axis is part of
-        them, so that gradients are in the points' own coordinates. The order is along the axis of the moments named.
-        """
-        modes = _modes(self.sizes)
-        omega = modes.slope / self.side[:, modes.axis]
+    def derivatives(self) -> list[tuple[Tensor, int, Tensor]]:
+        """Per axis: factor, dim and permutation; gradients are in the coordinates of the points."""
+        batch, dimension = self.side.shape
         found = []
-        for k, (axis, order) in enumerate(_swaps(self.sizes, self.like.device)):
-            along = omega[:, modes.parts[k]]
-            if len(self.sizes) == 3 and k < 2:
-                other = self.sizes[1 - k]
-                along = np.repeat(along, other, 1) if k == 0 else np.tile(along, other)
-            along = along[:, None, None, :, None] if axis == 3 else along[:, None, None, None]
-            factor = torch.from_numpy(self.axes[:, k, :, None, None, None] * along).to(self.like)
-            found.append((factor, axis, order))
+        for k, size in enumerate(self.sizes):
+            along = self._along(k, _modes(size)[2] / self.side[:, k, None])[:, None]
+            factor = self.axes[:, k].reshape(batch, dimension, *[1] * (dimension + 1)) * along
+            order = swapped(size // 2, self.like.device)
+            found.append((torch.from_numpy(factor).to(self.like), 3 + self._place(k), order))
         return found
-
-    def gradient(self, moments: Tensor) -> Tensor:
-        """Return the moments of all first derivatives, `(B, d, ...)` for moments `(B, ..., m_d, m_left)`."""
-        made = self._derive(moments.flatten(1, -3)[:, None])
-        return made.reshape(len(moments), len(self.sizes), *moments.shape[1:])
-
-    def divergence(self, moments: Tensor) -> Tensor:
-        """Return the moments `(B, q, m_d, m_left)` of the divergence of a field with moments `(B, d, q, ...)`."""
-        return self._derive(moments).sum(1)
-
-    def _derive(self, moments: Tensor) -> Tensor:
-        # A cosine's derivative is minus a sine, a sine's a cosine: the halves change places.
-        (factor, axis, order), *others = self._derivatives
-        total = factor * moments.index_select(axis, order)
-        for factor, axis, order in others:
-            total.addcmul_(factor, moments.index_select(axis, order))
-        return total
-
-
-class _Modes(NamedTuple):
-    """Of every feature of all axes: what does not depend on the points.
-
-    Attributes:
-        axis: its axis.
-        parts: which features are of the first axis, the second, and so on.
-        exponentials: how many of them it stands for, two for each cosine.
-        exponent: `-(pi k)^2`.
-        slope: `2 pi k`, with the sign that a derivative's wave has in its place.
-    """
-
-    axis: NDArray[np.int64]
-    parts: list[slice]
-    exponentials: Floats
-    exponent: Floats
-    slope: Floats
-
-
-@lru_cache
-def _modes(sizes: tuple[int, ...]) -> _Modes:
-    ends = np.cumsum(sizes).tolist()
-    # A cosine's place has the derivative of the sine, and a sine's minus that of the cosine.
-    signed = np.concatenate([np.r_[0.0, 1.0 : size // 2 + 1, -1.0 : -size // 2 : -1.0] for size in sizes])
-    return _Modes(
-        axis=np.repeat(np.arange(len(sizes)), sizes),
-        parts=[slice(end - size, end) for size, end in zip(sizes, ends, strict=True)],
-        exponentials=np.where(signed == 0, 1.0, 2.0),
-        exponent=-((math.pi * signed) ** 2),
-        slope=2 * math.pi * signed,
-    )
-
-
-@lru_cache
-def _swaps(sizes: tuple[int, ...], device: torch.device) -> list[tuple[int, Tensor]]:
-    """Return for each axis where it is in `(B, d, q, m_d, m_left)`, and the order in which cosines and sines swap."""
-    orders = []
-    for size in sizes:
-        kappa = size // 2
-        orders.append(torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, size).roll(kappa)]))
-    *left, right = orders
-    if len(left) == 2:
-        grid = torch.arange(sizes[0] * sizes[1]).view(sizes[:2])
-        left = [grid[left[0]].flatten(), grid[:, left[1]].flatten()]
-    return [*((4, order.to(device)) for order in left), (3, right.to(device))]
 
 
 def reach(alpha: Floats, eps: float, dimension: int) -> Floats:
-    """Return the distance `R` beyond which the kernel may be left out, and the whole error is within `eps`.
+    """Return the distance `R` beyond which the kernel can be neglected with a total error of at most `eps`.
 
-    In each dimension two periodic images come this near at most, and the modes above the highest weigh less
+    In each dimension at most two periodic images come this near, and the modes above the highest weigh less
     than a tenth of one of them.
     """
     distance: Floats = np.sqrt(math.log(2.1 * dimension / eps) / alpha)
@@ -157,43 +134,42 @@ def reach(alpha: Floats, eps: float, dimension: int) -> Floats:
 
 
 def feature_count(side_in_reaches: float, eps: float, dimension: int) -> int:
-    """Return `m = 2 kappa + 1` for a box of this side; `alpha` plays no part, as `alpha R^2` is fixed."""
+    """Return `m = 2 kappa + 1` for a box of this side; it does not depend on `alpha`, as `alpha R^2` is fixed."""
     return 2 * math.ceil(side_in_reaches * math.log(2.1 * dimension / eps) / math.pi) + 1
 
 
 def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`.
 
-    Here and below points are `(B, d, n)` in float64: with the nodes last, every element-wise operation runs
-    along them, and points in a wide box lose no digits that their differences have.
+    Points are `(B, d, n)` in float64: with the nodes last, every element-wise operation runs along them, and points
+    in a wide box lose no digits that their differences have.
     """
     batch, dimension = points[0].shape[:2]
     widths = alpha.double().cpu().numpy()
     margin = reach(widths, eps, dimension)[:, None]
-    own = np.repeat(np.eye(dimension)[None], batch, 0)
-    side = _extent(points) + margin
-    straight = Box(own, side, _sizes(side / margin, eps), widths, alpha)
+
+    def box(axes: Floats, extent: Floats) -> Box:
+        side = extent + margin
+        sizes = tuple(feature_count(n, eps, dimension) for n in (side / margin).max(0).tolist())
+        return Box(axes, side, sizes, widths, alpha)
+
+    straight = box(np.repeat(np.eye(dimension)[None], batch, 0), _extent(points))
     nodes = batch * points[0].shape[-1]
-    # To look for better axes takes about as long as the fixed overhead of a sum.
+    # Finding better axes takes about as long as the fixed overhead of a sum.
     if dimension == 1 or spectral_cost(nodes, nodes, 1, straight.sizes, same=True) < 2 * SPECTRAL_CALL:
         return straight
     # Distances do not depend on the axes, the number of modes does: along their principal axes the two
     # nearly opposite logits of a binary classifier are a thin strip.
     principal = _principal_axes(points[0])
     axes = torch.from_numpy(principal).to(points[0])
-    side = _extent(tuple(axes @ p for p in points)) + margin
-    turned = Box(principal, side, _sizes(side / margin, eps), widths, alpha)
+    turned = box(principal, _extent(tuple(axes @ p for p in points)))
     return turned if math.prod(turned.sizes) < math.prod(straight.sizes) else straight
 
 
-def _sizes(reaches: Floats, eps: float) -> tuple[int, ...]:
-    return tuple(feature_count(n, eps, reaches.shape[1]) for n in reaches.max(0).tolist())
-
-
 def _principal_axes(points: Tensor) -> Floats:
-    """Return the principal axes of each problem's points as rows.
+    """Return the principal axes of each problem's points as rows, the widest first.
 
-    Widest first: the last axis' features are the ones repeated for every column.
+    The last axis' features are repeated for every column, so the last axis should have the fewest.
     """
     sample = points[..., :: max(1, points.shape[-1] // _SAMPLE)]
     centred = sample - sample.mean(-1, keepdim=True)
@@ -202,7 +178,7 @@ def _principal_axes(points: Tensor) -> Floats:
 
 
 def _extent(points: tuple[Tensor, ...]) -> Floats:
-    """Return how far the points are spread along each axis, `(B, rows)`."""
+    """Return the width of the points along each axis, `(B, d)`."""
     # Not `aminmax`, which takes eight times as long.
     low, high = points[0].amin(-1), points[0].amax(-1)
     for others in points[1:]:

@@ -1,20 +1,20 @@
-"""What a Gaussian sum costs by each way of computing it: a model of the time, not a rule by size alone.
+"""The time that a Gaussian sum takes with each backend, in nanoseconds.
 
-With a fixed alpha and unscaled points the spectral box can need thousands of modes, so `N M` pairs are
-weighed against `N m^d` modes. Only the ratios matter; `python -m benchmarks dispatch` measures them.
+With a fixed alpha and unscaled points a Fourier series can need thousands of modes, so `N M` pairs are weighed against
+`N m^d` modes. Only the ratios matter; `python -m benchmarks dispatch` measures them.
 """
 
 import math
 
-# Nanoseconds for one pair of points, and more for each column of the strengths.
+# Per pair of points, and per pair and column of the strengths.
 PAIR, PAIR_COLUMN = 2.5, 0.05
-# Nanoseconds for one mode of one point and column, and for computing one feature of one point.
+# Per mode, point and column, and per feature and point.
 MODE_COLUMN, FEATURE = 0.03, 4.0
-# Nanoseconds for one frequency of one point, which counts as a target and as a source: its waves, moments, evaluation.
+# Per frequency and point: its waves, moments and evaluation. A point that is a target and a source counts twice.
 SLICE = 3.0
-# Fixed overhead per spectral sum and per split piece, in ns.
+# Fixed overhead per spectral sum and per split piece.
 SPECTRAL_CALL, PIECE = 5e5, 5e5
-# Nanoseconds for deciding, for one point, on which side of a cut it is and whose reach it is in.
+# Per point: to decide on which side of a cut it is and which targets it reaches.
 CUT = 40.0
 
 
@@ -31,5 +31,5 @@ def spectral_cost(targets: float, sources: float, q: int, sizes: tuple[int, ...]
 
 
 def sliced_cost(points: float, directions: int) -> float:
-    """Return the cost of a sum by slices; neither columns nor dimensions count much."""
+    """Return the cost of a sliced sum, in which columns and dimensions hardly matter."""
     return SPECTRAL_CALL + SLICE * directions * points

@@ -4,14 +4,13 @@ The Gaussian is a mean of waves, :math:`e^{-\alpha \|r\|^2} = \mathbb{E} \cos(\o
 :math:`\omega \sim N(0, 2\alpha I)`. The rule replaces this mean by few frequencies with positive weights:
 
 - **Radii.** The squared length of :math:`\omega` follows a Gamma distribution. Its Gauss-Radau rule with a node at 0
-  has `n` more radii, and is exact for polynomials of degree `4 n` in the length. The node at 0 is a constant,
-  which costs nothing.
-- **Directions.** Each radius has as many orthonormal sets of directions. All sets are turned until the mean squared
-  error of the kernel, over normally distributed differences `r`, is least; then all together by a random rotation.
+  and `n` more radii is exact for polynomials of degree `4 n` in the length. The node at 0 is a constant: it is free.
+- **Directions.** Each radius has the same number of orthonormal sets of directions. All sets are rotated to minimize
+  the mean squared error of the kernel over normally distributed differences `r`; then all of them at random.
 
-Since complete orthonormal sets are used, :math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` exactly, as for the
-Gaussian itself. Over the random rotation the mean of the rule depends on :math:`\|r\|` alone, and differs from the
-Gaussian by the error of the radial rule only.
+Complete orthonormal sets make :math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` exact, as for the Gaussian itself.
+Averaged over the random rotation, the rule depends on :math:`\|r\|` alone, and differs from the Gaussian only by the
+error of the radial rule.
 """
 
 import math
@@ -26,12 +25,11 @@ from scipy.special import gammaln, roots_genlaguerre
 Floats = NDArray[np.float64]
 
 SEED = 0
-# No more directions than this by default, in however many dimensions.
+# Default limit, in any number of dimensions.
 MOST_DIRECTIONS = 1024
-# The mean of alpha |r|^2 for which the directions are chosen. With an adaptive bandwidth it is 0.3; a wider spread
-# leaves some room for points that are not.
+# The mean of alpha |r|^2 for which the directions are chosen: that of an adaptive bandwidth, 0.3, with some margin.
 _SPREAD = 0.375
-# More radii have weights that are lost in rounding.
+# The weights of more radii are below rounding errors.
 _MOST_RADII = 12
 # Steps of the search. Twice as many lower the error by less than a tenth.
 _STEPS = 150
@@ -48,15 +46,15 @@ class Rule(NamedTuple):
 def default_directions(dimension: int) -> int:
     """Return how many directions keep the error of the message below 5 %.
 
-    These are some four for each entry of a symmetric matrix, which is what two groups with the same mean differ by.
-    Above 21 dimensions no more than `MOST_DIRECTIONS` are taken, and the error grows.
+    These are about four for each entry of a symmetric matrix, by which two groups with the same mean differ. Above
+    21 dimensions their number is limited to `MOST_DIRECTIONS`, and the error grows.
     """
     return min(2 * dimension * (dimension + 2), MOST_DIRECTIONS)
 
 
 @lru_cache
 def draw(dimension: int, directions: int, seed: int = SEED) -> Rule:
-    """Return the rule with at least so many directions; always the same for the same arguments."""
+    """Return the rule with at least this many directions; the same arguments give the same rule."""
     radii, weights = _radau(dimension, _radius_count(dimension, directions))
     sets = -(-directions // (dimension * len(radii)))
     of_set, share = np.repeat(radii, sets), np.repeat(weights / (sets * dimension), sets)
@@ -67,9 +65,9 @@ def draw(dimension: int, directions: int, seed: int = SEED) -> Rule:
 
 
 def _radius_count(dimension: int, directions: int) -> int:
-    """Return the number of radii: one more as soon as the directions are exact for all that the radii are exact for.
+    """Return the largest number of radii whose polynomials the directions integrate, too.
 
-    That takes about half as many angles again as there are polynomials of that degree (measured).
+    That takes about 1.5 times as many angles as there are polynomials of that degree (measured).
     """
     if dimension == 1:
         return min(directions, _MOST_RADII)
@@ -95,9 +93,9 @@ def _rotations(random: np.random.Generator, count: int, dimension: int) -> Float
 
 
 def _spread_out(sets: Floats, radii: Floats, weights: Floats) -> Floats:
-    r"""Turn each orthonormal set, its directions as rows, until the kernel's mean squared error is least.
+    r"""Rotate each orthonormal set, its directions as rows, to minimize the kernel's mean squared error.
 
-    For differences :math:`r \sim N(0, \sigma^2 I)` that error is, up to what turning does not change,
+    For differences :math:`r \sim N(0, \sigma^2 I)` that error is, up to terms that do not depend on the rotation,
     :math:`\sum_{kl} c_k c_l e^{-\sigma^2 (|\omega_k|^2 + |\omega_l|^2)/2} \cosh(\sigma^2 \omega_k \cdot \omega_l)`.
     """
     count, dimension, _ = sets.shape
@@ -111,7 +109,7 @@ def _spread_out(sets: Floats, radii: Floats, weights: Floats) -> Floats:
     identity = np.eye(dimension)
 
     def turn(angles: Floats) -> tuple[Floats, Floats]:
-        """Return the sets turned by Cayley transforms, `2 (I + A)^-1 - I` with antisymmetric `A`, and the inverses."""
+        """Return the sets rotated by Cayley transforms, `2 (I + A)^-1 - I` with antisymmetric `A`, and the inverses."""
         lower = np.zeros(sets.shape)
         lower[:, rows, columns] = angles.reshape(count, -1)
         inverse = np.asarray(np.linalg.inv(identity + lower - lower.swapaxes(1, 2)), np.float64)
@@ -128,7 +126,7 @@ def _spread_out(sets: Floats, radii: Floats, weights: Floats) -> Floats:
         by_matrix = -2 * back @ (by_turned @ sets.swapaxes(1, 2)) @ back
         return float((pairs * (up + down)).sum()), (by_matrix - by_matrix.swapaxes(1, 2))[:, rows, columns].ravel()
 
-    # Where there are many directions, each step takes longer and fewer of them do.
+    # With many directions each step takes longer, and fewer steps suffice.
     steps = max(_STEPS // 3, min(_STEPS, _STEPS * 200 // (count * dimension)))
     start = np.zeros(count * len(rows))
     found = fmin_l_bfgs_b(error, start, maxiter=steps, factr=10.0, pgtol=1e-14)

@@ -1,9 +1,9 @@
-"""Kernel sums over fixed sources, kept in a form that is evaluated anywhere, also alone and much later.
+"""Kernel sums over fixed sources, stored in a form that can be evaluated anywhere later.
 
-A field is :math:`E(x) = \\sum_j k(x, s_j) w_j` for each column of the strengths. What is kept of the sources are their
-moments, a few numbers whatever their count is; or, if these would be more numbers than the sources have, the sources.
-Away from all sources a Gaussian vanishes, while its Fourier series repeats itself. So the box of a kept series has room
-for a reach on every side, and beyond it the field is 0.
+A field is :math:`E(x) = \\sum_j k(x, s_j) w_j` for each column of the strengths. It stores the moments of the sources,
+a few numbers however many sources there are, or the sources themselves if they take less room. Away from all sources a
+Gaussian vanishes, while its Fourier series repeats itself. So the box of a stored series exceeds the sources by a reach
+on every side, and outside it the field is 0.
 """
 
 import math
@@ -16,18 +16,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairpass.kernels.backend import Problem
 from fairpass.kernels.box import MAX_DIMENSION, Box, feature_count, reach
 from fairpass.kernels.dispatch import Backend, is_sliced
-from fairpass.kernels.pairwise import GAUSSIAN, LAPLACE, pairwise_vjp
+from fairpass.kernels.pairwise import Laplace, Tiled
+from fairpass.kernels.series import columns_of
 from fairpass.kernels.sliced import SlicedExpansion
 from fairpass.kernels.sliced import Slices as Waves
-from fairpass.kernels.spectral import Expansion
+from fairpass.kernels.spectral import BoxExpansion
 
-# Tolerance of a kept series. It is kept once and costs little, so it adds nothing to the error of the layers.
+# Tolerance of a stored series. It is computed once and costs little, so it adds nothing to the error of the layers.
 _EPS = 1e-8
-# A series of fewer numbers than this is kept in any case.
+# A series of fewer numbers than this is stored in any case.
 _FEW_NUMBERS = 1 << 12
-# Waves of so many points and frequencies are computed at once.
+# Number of waves, of all points together, that are computed at once.
 _CHUNK_NUMBERS = 1 << 22
 
 
@@ -44,24 +46,47 @@ class Field(ABC):
         """Return the gradient of each column's sum at each of the points `(N, d)`, shape `(N, q, d)`."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what the field consists of, by name; `field_of` makes the field of it again."""
+        """Return the field's tensors by name; `field_of` makes the field from them again."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
-class Series(Field):
-    """A field as the moments of a Fourier series; everything but the moments is in float64.
+class _Boxed(Field):
+    """A field that is 0 outside a box.
 
     Attributes:
-        alpha: kernel parameter, `()`.
-        center: of the box, `(d,)`.
-        side: of the box along each axis, `(d,)`; at its borders the kernel of every source is negligible.
+        center: of the box, `(d,)` in float64.
+        side: of the box along each axis, `(d,)` in float64; at its borders the kernel of every source is negligible.
+    """
+
+    center: Tensor
+    side: Tensor
+
+    @property
+    def dimension(self) -> int:
+        """Return the dimension of the points."""
+        return len(self.center)
+
+    def slopes(self, points: Tensor) -> Tensor:
+        """Return the gradient of each column's sum at each point; 0 outside the box."""
+        is_inside = ((points.double() - self.center).abs() <= self.side / 2).all(-1)[:, None, None]
+        return torch.where(is_inside, self._slopes(points), 0.0)
+
+    @abstractmethod
+    def _slopes(self, points: Tensor) -> Tensor:
+        """Return the slopes of the series, which continues outside the box."""
+
+
+@dataclass(frozen=True)
+class Series(_Boxed):
+    """A field as the moments of a Fourier series.
+
+    Attributes:
+        alpha: kernel parameter, `()` in float64.
         moments: `(q, m_d, m_1, ..., m_{d-1})`.
     """
 
     alpha: Tensor
-    center: Tensor
-    side: Tensor
     moments: Tensor
 
     def __post_init__(self) -> None:
@@ -75,46 +100,32 @@ class Series(Field):
     @classmethod
     def of(cls, points: Tensor, strengths: Tensor, alpha: Tensor) -> "Series | None":
         """Return the series of `(n, d)` sources with `(n, q)` strengths; None if the sources take less room."""
-        n, dimension = points.shape
+        (n, dimension), q = points.shape, strengths.shape[1]
         center, side, margin = _room(points, alpha)
         sizes = tuple(feature_count(length / margin, _EPS, dimension) for length in side.tolist())
-        numbers = strengths.shape[1] * math.prod(sizes)
-        if numbers > max(_FEW_NUMBERS, n * (dimension + strengths.shape[1])):
+        if q * math.prod(sizes) > max(_FEW_NUMBERS, n * (dimension + q)):
             return None
-        box = _box(alpha, side, sizes, strengths)
-        moments = _expansion(box, points, center).moments(strengths.mT[None].contiguous())
-        shape = strengths.shape[1], sizes[-1], *sizes[:-1]
-        return cls(alpha.double(), center, side, moments.reshape(shape))
+        expanded = BoxExpansion(_box(alpha, side, sizes, strengths), _centred(points, center), keep=False)
+        return cls(center, side, alpha.double(), expanded.moments(columns_of(strengths[None]))[0])
 
-    @property
-    def dimension(self) -> int:
-        """Return the dimension of the points."""
-        return len(self.center)
-
-    def slopes(self, points: Tensor) -> Tensor:
-        """Return the gradient of each column's sum at each point; 0 outside the box."""
-        q, last, *others = self.moments.shape
+    def _slopes(self, points: Tensor) -> Tensor:
+        _, last, *others = self.moments.shape
         box = _box(self.alpha, self.side, (*others, last), points)
-        first = box.gradient(self.moments.to(points).reshape(1, q, last, -1))
-        values = _expansion(box, points, self.center).evaluate(first.flatten(1, 2))
-        slopes = torch.unflatten(values[0], 0, first.shape[1:3]).permute(2, 1, 0)
-        return torch.where(_inside(points, self.center, self.side), slopes, 0.0)
+        first = box.gradient(self.moments.to(points)[None])
+        values = BoxExpansion(box, _centred(points, self.center), keep=False).evaluate(first.flatten(1, 2))
+        return torch.unflatten(values[0], 0, first.shape[1:3]).permute(2, 1, 0)
 
 
 @dataclass(frozen=True)
-class Slices(Field):
-    """A field as waves along few directions, for more than three dimensions; in float64 but for the coefficients.
+class Slices(_Boxed):
+    """A field as waves along few directions, for more than three dimensions.
 
     Attributes:
-        center: of the box, `(d,)`.
-        side: of the box along each axis, `(d,)`; beyond it the kernel is negligible, which the waves do not know.
-        frequencies: `(M, d)`.
+        frequencies: `(M, d)` in float64.
         cosines: coefficient of each wave's cosine, `(q, M)`.
-        sines: of its sine, likewise.
+        sines: coefficient of each wave's sine, `(q, M)`.
     """
 
-    center: Tensor
-    side: Tensor
     frequencies: Tensor
     cosines: Tensor
     sines: Tensor
@@ -130,30 +141,21 @@ class Slices(Field):
         """Return the waves of `(n, d)` sources with `(n, q)` strengths."""
         waves = Waves(points.shape[1], alpha.to(points).reshape(1), directions)
         center, side, _ = _room(points, alpha)
-        expanded = SlicedExpansion(waves, _centred(points, center))
-        moments = expanded.moments(strengths.mT[None].contiguous()) * waves.spectrum
-        _, cosines, sines = torch.split(moments[0, ..., 0], [1, waves.count, waves.count], 1)
+        moments = SlicedExpansion(waves, _centred(points, center)).moments(columns_of(strengths[None]))
+        _, cosines, sines = torch.split((moments * waves.spectrum)[0], [1, waves.count, waves.count], 1)
         return cls(center, side, waves.frequencies[0], cosines.clone(), sines.clone())
 
-    @property
-    def dimension(self) -> int:
-        """Return the dimension of the points."""
-        return len(self.center)
-
-    def slopes(self, points: Tensor) -> Tensor:
-        """Return the gradient of each column's sum at each point; 0 outside the box."""
-        parts = [self._slopes(part) for part in torch.split(points, max(1, _CHUNK_NUMBERS // len(self.frequencies)))]
-        return torch.cat(parts)
-
     def _slopes(self, points: Tensor) -> Tensor:
-        angles = ((points.double() - self.center) @ self.frequencies.T).remainder_(2 * math.pi).to(points)
         along = self.frequencies.to(points)
         # (M, q d): each column's coefficients times the frequencies.
         by_cosine, by_sine = (
             (part.to(points).T[:, :, None] * along[:, None]).flatten(1) for part in (self.sines, self.cosines)
         )
-        slopes = torch.unflatten(angles.cos() @ by_cosine - angles.sin() @ by_sine, 1, (-1, self.dimension))
-        return torch.where(_inside(points, self.center, self.side), slopes, 0.0)
+        parts = []
+        for some in torch.split(points, max(1, _CHUNK_NUMBERS // len(self.frequencies))):
+            angles = ((some.double() - self.center) @ self.frequencies.T).remainder_(2 * math.pi).to(points)
+            parts.append(angles.cos() @ by_cosine - angles.sin() @ by_sine)
+        return torch.unflatten(torch.cat(parts), 1, (-1, self.dimension))
 
 
 @dataclass(frozen=True)
@@ -184,15 +186,14 @@ class Sources(Field):
 
     def slopes(self, points: Tensor) -> Tensor:
         """Return the gradient of each column's sum at each point."""
-        kernel = LAPLACE if bool(self.laplace) else GAUSSIAN
-        sources, alpha = self.points.to(points)[None], self.alpha.to(points)[None]
-        columns = self.strengths.to(points)
+        problem = Problem(points[None], self.points.to(points)[None], self.alpha.to(points)[None])
+        backend = Laplace(problem) if bool(self.laplace) else Tiled(problem)
         ones = points.new_ones((1, len(points), 1))
-        by_column = [
-            pairwise_vjp(kernel, points[None], sources, column[None, :, None], alpha, ones)[0][0]
-            for column in columns.unbind(1)
-        ]
-        return torch.stack(by_column, 1)
+        columns = self.strengths.to(points)[None].unbind(2)
+        return torch.stack([backend.vjp(column[..., None], ones)[0][0] for column in columns], 1)
+
+
+KINDS: tuple[Any, ...] = (Series, Slices, Sources)
 
 
 def field_of(tensors: Mapping[str, Tensor]) -> Field:
@@ -207,10 +208,7 @@ def field_of(tensors: Mapping[str, Tensor]) -> Field:
         if tensors.keys() == kind.__dataclass_fields__.keys():
             made: Field = kind(**tensors)
             return made
-    raise ValueError(f"a kernel field must have the tensors of a series or of sources (got {sorted(tensors)})")
-
-
-KINDS: tuple[Any, ...] = (Series, Slices, Sources)
+    raise ValueError(f"a kernel field must have the tensors of a series, slices or sources (got {sorted(tensors)})")
 
 
 @torch.no_grad()
@@ -229,7 +227,7 @@ def kept_field(
         points: sources.
         strengths: their weights.
         alpha: kernel parameter, `()`.
-        backend: how sums over these points are computed: what takes slices is kept as slices.
+        backend: of the sums over these points; if they are sliced, so is the field.
         directions: of the sliced backend.
         laplace: whether the kernel is Laplace's.
     """
@@ -249,23 +247,14 @@ def _room(points: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, float]:
     return (low + high) / 2, high - low + 2 * margin, margin
 
 
-def _inside(points: Tensor, center: Tensor, side: Tensor) -> Tensor:
-    """Return which points are in a box, `(N, 1, 1)`."""
-    return ((points.double() - center).abs() <= side / 2).all(-1)[:, None, None]
-
-
 def _box(alpha: Tensor, side: Tensor, sizes: tuple[int, ...], like: Tensor) -> Box:
-    axes = np.eye(len(sizes))[None]
-    return Box(axes, side.double().cpu().numpy()[None], sizes, alpha.double().cpu().numpy().reshape(1), like)
+    sides, alphas = (x.double().cpu().numpy().reshape(1, -1) for x in (side, alpha))
+    return Box(np.eye(len(sizes))[None], sides, sizes, alphas[0], like)
 
 
 def _centred(points: Tensor, center: Tensor) -> Tensor:
-    """Return points relative to a centre as expansions take them, `(1, d, n)` in float64."""
+    """Return points relative to a centre, `(1, d, n)` in float64."""
     return (points.double() - center.to(points.device)).mT[None].contiguous()
-
-
-def _expansion(box: Box, points: Tensor, center: Tensor) -> Expansion:
-    return Expansion(box, _centred(points, center), keep=False)
 
 
 def _check(holds: bool, what: str) -> None:

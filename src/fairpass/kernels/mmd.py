@@ -12,6 +12,7 @@ differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple, TypedDict, get_args
 
 import torch
@@ -24,6 +25,32 @@ from fairpass.kernels.sums import EPS, gauss_gram, gauss_slope, gauss_sum, lapla
 KernelName = Literal["gaussian", "laplace"]
 
 
+class SumOptions(TypedDict):
+    """How kernel sums are computed: the keywords of :func:`gauss_sum`."""
+
+    eps: float
+    backend: Backend
+    directions: int | None
+
+
+class Coupling(NamedTuple):
+    """A quadratic form in the mean similarities between groups.
+
+    Attributes:
+        columns: the strengths of the kernel sums, `(..., N, q)`.
+        matrix: the form's matrix in these columns, `(q, q)`.
+        coupled: `columns @ matrix`.
+        row_sums: row sums of `8 |C| / N_a`, which bound the Hessian by Gershgorin's theorem; see `curvature`.
+        largest: the largest row sum, one for each problem.
+    """
+
+    columns: Tensor
+    matrix: Tensor
+    coupled: Tensor
+    row_sums: Tensor
+    largest: Tensor
+
+
 @dataclass(frozen=True)
 class Groups:
     """The distributions that are compared: the mean over group `a` is `membership[:, a] @ values`.
@@ -33,8 +60,8 @@ class Groups:
             have a row of zeros, so they neither exert nor feel any force. After :meth:`among` there are `G` columns
             for each label, and nodes are weighted.
         sizes: number of nodes of each group, `(G,)`.
+        scales: weight of a node that is certainly in a column's group and has its label, `(..., blocks G)`.
         blocks: number of separate comparisons; the columns are those of one block after another.
-        scales: what a node counts that is certainly in a column's group and has its label, `(..., blocks G)`.
     """
 
     membership: Tensor
@@ -44,7 +71,7 @@ class Groups:
 
     @classmethod
     def of(cls, sens: Tensor, dtype: torch.dtype = torch.float32) -> "Groups":
-        """Return the groups of a vector of group indices, in which a negative index means 'unknown'.
+        """Return the groups of a vector of group indices; a negative index means 'unknown'.
 
         Raises:
             ValueError: if fewer than two groups occur.
@@ -65,22 +92,22 @@ class Groups:
 
     @classmethod
     def of_others(cls, scales: Tensor, shares: Tensor, probabilities: Tensor | None = None) -> "Groups":
-        """Return other nodes in the groups of some nodes: each counts as a node of its group does there.
+        """Return other nodes as members of existing groups, with the weights of the groups' own nodes.
 
         Args:
-            scales: of the groups of those nodes, `(blocks G,)`.
+            scales: of the existing groups, `(blocks G,)`.
             shares: probability that a node is in each group, `(N, G)`; a row of zeros for a node that takes no part.
-            probabilities: that it has each label that is compared, `(N, blocks)`; None where labels play no part.
+            probabilities: of each label that is compared, `(N, blocks)`; None if labels are not compared.
         """
         weights = shares if probabilities is None else (probabilities[:, :, None] * shares[:, None]).flatten(1)
         blocks = 1 if probabilities is None else probabilities.shape[-1]
         return cls(weights * scales, 1 / scales[: shares.shape[-1]], scales, blocks)
 
     def rows(self, index: Tensor) -> "Groups":
-        """Return the groups as some of the nodes see them; each node keeps the weight `1/N_a` of its whole group.
+        """Return the groups restricted to some nodes, which keep the weight `1/N_a` of their whole group.
 
         Raises:
-            ValueError: if one of the groups has none of them.
+            ValueError: if none of the nodes is in one of the groups.
         """
         chosen = self.membership[..., index, :]
         present, before = ((part > 0).flatten(0, -2).sum(0) for part in (chosen, self.membership))
@@ -92,9 +119,8 @@ class Groups:
         """Return the groups' distributions among the nodes of each label, one block for each label.
 
         Args:
-            probabilities: that a node has each of the labels, `(..., N, Y)`; 0 or 1 where its label is known.
-                A node counts in proportion to them. Among the nodes of a label that a group has none of, nothing is
-                compared.
+            probabilities: of each label, `(..., N, Y)`; 0 or 1 for a known label. They weight the nodes. A label
+                that one of the groups does not have is not compared.
         """
         weights = probabilities[..., :, None] * self.membership[..., None, :]
         totals = weights.sum(-3, keepdim=True)
@@ -103,13 +129,28 @@ class Groups:
         scales = torch.where(is_everywhere, self.scales[..., None, None, :] / totals, 0.0)[..., 0, :, :]
         return Groups(weights.flatten(-2), self.sizes, scales.flatten(-2), probabilities.shape[-1])
 
-    def coupled(self, simplified: bool) -> "Coupled":
-        """Return what the discrepancy between these groups consists of; found once and kept."""
-        name = f"_coupled_{simplified}"
-        if name not in self.__dict__:
-            self.__dict__[name] = Coupled.of(self, simplified)
-        found: Coupled = self.__dict__[name]
-        return found
+    @cached_property
+    def full(self) -> Coupling:
+        """The form of the squared discrepancy."""
+        return self._coupling(simplified=False)
+
+    @cached_property
+    def simplified(self) -> Coupling:
+        """The form of the inter-group part of the squared discrepancy."""
+        return self._coupling(simplified=True)
+
+    def _coupling(self, *, simplified: bool) -> Coupling:
+        columns = self.membership
+        count = columns.shape[-1] // self.blocks
+        identity, blocks = (torch.eye(n, dtype=columns.dtype, device=columns.device) for n in (count, self.blocks))
+        matrix = torch.kron(blocks, identity - 1 if simplified else count * identity - 1)
+        row_sums = 8 * (columns @ matrix.abs().sum(1, keepdim=True))
+        if count == 2 and not simplified:
+            # C = v v' with v = (1, -1): one signed column serves both groups.
+            columns = columns @ torch.kron(blocks, identity.new_tensor([[1.0], [-1.0]]))
+            matrix = blocks
+        largest = row_sums.amax((-2, -1), keepdim=row_sums.dim() > 2)
+        return Coupling(columns, matrix, columns @ matrix, row_sums, largest)
 
     def similarities(
         self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS, backend: Backend = "auto"
@@ -129,47 +170,6 @@ class Groups:
         return Groups(is_member.to(like) / sizes, sizes, 1 / sizes.to(like))
 
 
-class SumOptions(TypedDict):
-    """How kernel sums are computed: the keywords of :func:`gauss_sum`."""
-
-    eps: float
-    backend: Backend
-    directions: int | None
-
-
-class Coupled(NamedTuple):
-    """A quadratic form in the mean similarities between groups, for given nodes.
-
-    Attributes:
-        columns: the strengths of the kernel sums, `(..., N, q)`.
-        coupling: the form's matrix in these columns, `(q, q)`.
-        coupled: what a node's own column makes of the sums of all columns.
-        row_sums: row sums of `|C| / N_a`, which bound the Hessian by Gershgorin's theorem; see `curvature`.
-        largest: the largest of these, one for each problem.
-    """
-
-    columns: Tensor
-    coupling: Tensor
-    coupled: Tensor
-    row_sums: Tensor
-    largest: Tensor
-
-    @classmethod
-    def of(cls, groups: Groups, simplified: bool) -> "Coupled":
-        """Return the form of the discrepancy, or of its simplified form."""
-        count = groups.membership.shape[-1] // groups.blocks
-        identity = torch.eye(count, dtype=groups.membership.dtype, device=groups.membership.device)
-        blocks = torch.eye(groups.blocks, dtype=identity.dtype, device=identity.device)
-        columns, coupling = groups.membership, torch.kron(blocks, identity - 1 if simplified else count * identity - 1)
-        row_sums = 8 * (groups.membership @ coupling.abs().sum(1, keepdim=True))
-        if count == 2 and not simplified:
-            # C = v v' with v = (1, -1): one signed column serves both groups.
-            columns = groups.membership @ torch.kron(blocks, identity.new_tensor([[1.0], [-1.0]]))
-            coupling = blocks
-        largest = row_sums.amax((-2, -1), keepdim=row_sums.dim() > 2)
-        return cls(columns, coupling, columns @ coupling, row_sums, largest)
-
-
 class Discrepancy:
     r"""The fairness term `h_f` of the objective and its gradient.
 
@@ -179,7 +179,7 @@ class Discrepancy:
             :math:`-\frac{2}{N_0 N_1}\sum_{i \in S_0}\sum_{j\in S_1} k_{ij}` (GMMD-S).
         kernel: `"gaussian"`, or `"laplace"`, whose sums visit all pairs of nodes.
         eps: tolerance of the sums.
-        backend: how Gaussian sums are computed, as for :func:`gauss_sum`; all of them in the same way.
+        backend: of all Gaussian sums; see :func:`gauss_sum`.
         directions: of the sliced backend.
     """
 
@@ -197,34 +197,36 @@ class Discrepancy:
             raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
         self.groups, self.kernel = groups, kernel
         self._options = SumOptions(eps=eps, backend=backend, directions=directions)
-        self._columns, self._coupling, self._coupled, self._row_sums, self._largest = groups.coupled(simplified)
-        self._twice_coupled = 2 * self._coupled
+        self._coupling = groups.simplified if simplified else groups.full
+        self._twice_coupled = 2 * self._coupling.coupled
         # No similarity exceeds 1, and a squared discrepancy is never negative.
         count = groups.membership.shape[-1] // groups.blocks
         self.least = -float(groups.blocks * count * (count - 1)) if simplified else 0.0
-        self._is_one_norm = self._columns.shape[-1] == 1 and not simplified and kernel == "gaussian"
+        self._is_one_norm = self._coupling.columns.shape[-1] == 1 and not simplified and kernel == "gaussian"
 
     def value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f`, one number for each problem of the batch."""
         if self.kernel == "laplace":
-            sums = laplace_sum(points, points, self._columns, alpha)
+            sums = laplace_sum(points, points, self._coupling.columns, alpha)
         else:
-            sums = gauss_sum(points, points, self._columns, alpha, **self._options)
-        return (self._coupled * sums).sum((-2, -1))
+            sums = gauss_sum(points, points, self._coupling.columns, alpha, **self._options)
+        return (self._coupling.coupled * sums).sum((-2, -1))
 
     def constant_value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
-        """Return `h_f` without gradient, which takes no evaluation at the points."""
+        """Return `h_f` without gradient, without an evaluation at the points."""
         if self.kernel == "laplace":
             return self.value(points.detach(), alpha)
-        return (self._coupling * gauss_gram(points, self._columns, alpha, **self._options)).sum((-2, -1))
+        return (self._coupling.matrix * gauss_gram(points, self._coupling.columns, alpha, **self._options)).sum(
+            (-2, -1)
+        )
 
     @torch.no_grad()
     def at_least(self, points: Tensor, alpha: Tensor) -> Tensor:
-        """Return what `h_f` is at least, at a small part of its cost; `alpha` has one entry for each problem.
+        """Return a lower bound of `h_f` at a small part of its cost; `alpha` has one entry for each problem.
 
-        The discrepancy of two groups is the largest difference of the groups' means that a function of norm 1 can
-        have. One spanned by the kernels at the two groups' centres has mostly nine tenths of it. With slices such a
-        function costs as much as the value itself, which is returned then.
+        The discrepancy of two groups is the largest difference of the groups' means over functions of norm 1. A
+        function spanned by the kernels at the two groups' centres mostly attains nine tenths of it. With slices such
+        a function costs as much as the value itself, which is returned then.
         """
         if not self._is_one_norm:
             return alpha.new_full((), self.least)
@@ -236,10 +238,10 @@ class Discrepancy:
             squared = (centres - points.mT).square_()
         else:
             squared = (centres[..., None, :] - points[..., None, :, :]).square().sum(-1)
-        near, far = (squared.mul_(-alpha[..., None, None]).exp_() @ self._columns)[..., 0].unbind(-1)
+        near, far = (squared.mul_(-alpha[..., None, None]).exp_() @ self._coupling.columns)[..., 0].unbind(-1)
         overlap = (-alpha * (centres[..., 0, :] - centres[..., 1, :]).square().sum(-1)).exp()
         found = near.square() + far.square() - 2 * overlap * near * far
-        # Of centres that nearly coincide little is left but rounding errors.
+        # For centres that nearly coincide, rounding errors dominate.
         return found / (1 - overlap.square()).clamp(min=1e-3)
 
     def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
@@ -251,41 +253,43 @@ class Discrepancy:
                 value = self.value(at, alpha)
                 (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=again)
             return gradient, value.detach()
-        slopes, gram = gauss_slope(points, self._columns, alpha, **self._options)
-        return self._along(slopes), (self._coupling * gram).sum((-2, -1))
+        slopes, gram = gauss_slope(points, self._coupling.columns, alpha, **self._options)
+        return self._along(slopes), (self._coupling.matrix * gram).sum((-2, -1))
 
     def field(self, points: Tensor, alpha: Tensor) -> Field:
-        """Return what makes `gradient_in` the gradient for other nodes that come among these; without a batch axis."""
-        is_laplace, options = self.kernel == "laplace", self._options
-        backend, directions = options["backend"], options["directions"]
-        return kept_field(points, self._columns, alpha, backend=backend, directions=directions, laplace=is_laplace)
+        """Return the field of these nodes, in which `gradient_in` moves other nodes; without a batch axis."""
+        backend, directions, is_laplace = (
+            self._options["backend"],
+            self._options["directions"],
+            self.kernel == "laplace",
+        )
+        columns = self._coupling.columns
+        return kept_field(points, columns, alpha, backend=backend, directions=directions, laplace=is_laplace)
 
     def gradient_in(self, field: Field, points: Tensor) -> Tensor:
-        """Return the gradient at nodes that move in the field of others, whose groups they are in."""
+        """Return the gradient at nodes that move in the field of other nodes of the same groups."""
         return self._along(field.slopes(points))
 
     def _along(self, slopes: Tensor) -> Tensor:
         """Return the gradient, given the slope of each column's sum."""
         if slopes.shape[-2] == 1:
             return self._twice_coupled * slopes[..., 0, :]
-        # Not a product with a vector for each node: of so many tiny ones PyTorch would make as many calls.
+        # Not a batched product: PyTorch would make one call for each node.
         return (self._twice_coupled[..., None] * slopes).sum(-2)
 
     def curvature(self, alpha: float | Tensor) -> Tensor:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.
 
-        With node `i` weighted by :math:`m_{ia}` in group `a` (:math:`1/N_a` without further weights), a block of the
-        Hessian is at most :math:`4\alpha \sum_{ab} |C_{ab}| m_{ia} m_{jb}`, because
-        :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; for the sliced kernel `sliced.py` says why. No column of `m`
-        sums to more than 1, so Gershgorin's row sums give the diagonal matrix
-        :math:`8\alpha \sum_{ab} |C_{ab}| m_{ia}` above it. An `alpha` for each problem of a batch has two more axes
-        here, `(B, 1, 1)`.
+        With node `i` weighted by :math:`m_{ia}` in group `a`, usually :math:`1/N_a`, a block of the Hessian is at most
+        :math:`4\alpha \sum_{ab} |C_{ab}| m_{ia} m_{jb}`, because :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; for
+        the sliced kernel see `sliced.py`. No column of `m` sums to more than 1, so Gershgorin's row sums give the
+        diagonal matrix :math:`8\alpha \sum_{ab} |C_{ab}| m_{ia}` above it. For a batch `alpha` is `(B, 1, 1)`.
         """
-        return alpha * self._row_sums
+        return alpha * self._coupling.row_sums
 
     def stiffness(self, alpha: float | Tensor) -> Tensor:
         """Return the largest of the bounds of `curvature`, one for each problem."""
-        return alpha * self._largest
+        return alpha * self._coupling.largest
 
 
 def mmd2(

@@ -1,49 +1,43 @@
-"""Kernel sums by visiting every pair: the dense oracle and its tiled form with bounded memory.
-
-Shapes, here and in the sibling backends: targets `(B, N, d)`, sources `(B, M, d)`, strengths `(B, M, q)`,
-alpha `(B,)`; the result is `(B, N, q)`. Backends know nothing of autograd: each gives a sum and its
-vector-Jacobian product, and `sums.py` ties the two together.
-"""
+"""Kernel sums over all pairs: the dense oracle, its tiled form with bounded memory, and the Laplace kernel."""
 
 import math
+import warnings
 from collections.abc import Iterator
-from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from fairpass.errors import QuadraticCostWarning
+from fairpass.kernels.backend import Gradients, KernelBackend, Problem
+from fairpass.kernels.cost import pairwise_cost
 
 # Pairs held at once by the tiled backend. 2^17 of them fill half a megabyte in float32: it stays in a core's
 # cache, and is small enough for the allocator to keep it from one tile to the next.
 TILE_PAIRS = 1 << 17
+# More pairs than this are not visited without a warning: those of 16,384 nodes, about a second for each sum.
+MANY_PAIRS = 1 << 28
 # Powers of 2, not of e: where most of them underflow, as over a wide span, `exp` takes ten times longer.
 _LOG2_E = math.log2(math.e)
 
 
-class Kernel(Protocol):
-    """A kernel of the difference of two points, as its values and its derivative by the first point."""
+class Tiled(KernelBackend):
+    """`k(t, s) = exp(-alpha |t - s|^2)` over all pairs, one tile of targets at a time."""
 
-    def values(self, targets: Tensor, sources: Tensor, alpha: Tensor) -> Tensor:
-        """Return `k(t_i, s_j)` of shape `(B, N, M)`."""
+    name = "tiled"
 
-    def pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradients of `sum_ij c_ij k_ij` by targets and sources, given `weights = c * k`."""
-
-
-class Gaussian:
-    """`k(t, s) = exp(-alpha |t - s|^2)`."""
-
-    def values(self, targets: Tensor, sources: Tensor, alpha: Tensor) -> Tensor:
-        """Return the kernel matrix."""
+    def _values(self, targets: Tensor, sources: Tensor) -> Tensor:
+        """Return the kernel matrix `k(t_i, s_j)`, `(B, N, M)`."""
         # Differences, not |t|^2 + |s|^2 - 2 t.s: far from the origin the latter loses all its digits.
         squared = torch.zeros((*targets.shape[:-1], sources.shape[-2]), dtype=targets.dtype, device=targets.device)
         for k in range(targets.shape[-1]):
             squared += (targets[..., :, None, k] - sources[..., None, :, k]).square_()
-        return squared.mul_(_LOG2_E * -alpha[:, None, None]).exp2_()
+        return squared.mul_(_LOG2_E * -self.problem.alpha[:, None, None]).exp2_()
 
-    def pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradients by both sets of points: `dk/dt = -2 alpha (t - s) k`."""
-        factor = 2 * alpha[:, None, None]
-        # From an origin in the middle of the points: far from it the two terms of each difference would nearly cancel.
+    def _pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradients of `sum_ij c_ij k_ij` by targets and sources, given `weights = c * k`."""
+        factor = 2 * self.problem.alpha[:, None, None]
+        # With the origin amid the sources: far from it the two terms of each difference would nearly cancel.
         origin = sources.sum(-2, keepdim=True) / max(1, sources.shape[-2])
         targets, sources = targets - origin, sources - origin
         by_target = factor * (weights @ sources - weights.sum(-1, keepdim=True) * targets)
@@ -51,69 +45,93 @@ class Gaussian:
         by_source = factor * (back @ targets - back.sum(-1, keepdim=True) * sources)
         return by_target, by_source
 
+    def _tile_size(self) -> int:
+        """Return the number of targets per tile."""
+        problem = self.problem
+        return max(1, TILE_PAIRS // max(1, problem.sources.shape[1] * len(problem.targets)))
 
-class Laplace:
+    def _tiles(self) -> Iterator[slice]:
+        step = self._tile_size()
+        for start in range(0, self.problem.targets.shape[1], step):
+            yield slice(start, start + step)
+
+    def sum(self, w: Tensor) -> Tensor:
+        """Return the sum, tile by tile."""
+        targets, sources = self.problem.targets, self.problem.sources
+        out = targets.new_empty((*targets.shape[:2], w.shape[-1]))
+        for rows in self._tiles():
+            out[:, rows] = self._values(targets[:, rows], sources) @ w
+        return out
+
+    def vjp(self, w: Tensor, grad: Tensor) -> Gradients:
+        """Return the gradients, tile by tile."""
+        targets, sources = self.problem.targets, self.problem.sources
+        by_target, by_source, by_strength = torch.empty_like(targets), torch.zeros_like(sources), torch.zeros_like(w)
+        for rows in self._tiles():
+            values = self._values(targets[:, rows], sources)
+            by_strength += values.mT @ grad[:, rows]
+            weights = values.mul_(grad[:, rows] @ w.mT)
+            by_target[:, rows], pulled = self._pull_back(weights, targets[:, rows], sources)
+            by_source += pulled
+        return by_target, by_source, by_strength
+
+
+class Dense(Tiled):
+    """The whole kernel matrix at once: the oracle in tests."""
+
+    name = "dense"
+
+    def _tile_size(self) -> int:
+        return max(1, self.problem.targets.shape[1])
+
+
+class Laplace(Tiled):
     """`k(t, s) = exp(-alpha |t - s|_1)`, scikit-learn's `laplacian_kernel`."""
 
-    def values(self, targets: Tensor, sources: Tensor, alpha: Tensor) -> Tensor:
-        """Return the kernel matrix."""
-        return torch.cdist(targets, sources, p=1.0).mul(_LOG2_E * -alpha[:, None, None]).exp2()
+    name = "laplace"
 
-    def pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradients by both sets of points: `dk/dt = -alpha sign(t - s) k`."""
+    def _values(self, targets: Tensor, sources: Tensor) -> Tensor:
+        return torch.cdist(targets, sources, p=1.0).mul(_LOG2_E * -self.problem.alpha[:, None, None]).exp2()
+
+    def _pull_back(self, weights: Tensor, targets: Tensor, sources: Tensor) -> tuple[Tensor, Tensor]:
         by_target, by_source = [], []
         for k in range(targets.shape[-1]):
             pulled = weights * torch.sign(targets[..., :, None, k] - sources[..., None, :, k])
             by_target.append(-pulled.sum(-1))
             by_source.append(pulled.sum(-2))
-        factor = alpha[:, None, None]
+        factor = self.problem.alpha[:, None, None]
         return factor * torch.stack(by_target, -1), factor * torch.stack(by_source, -1)
 
+    def differentiable_vjp(self, t: Tensor, s: Tensor, w: Tensor, grad: Tensor) -> Gradients:
+        """Differentiate tile by tile; each tile's kernel matrix is computed again when this is differentiated."""
 
-GAUSSIAN = Gaussian()
-LAPLACE = Laplace()
+        def tile(rows: Tensor, pulled: Tensor, s: Tensor, w: Tensor) -> Gradients:
+            weights = self._values(rows, s)
+            by_target, by_source = self._pull_back(weights * (pulled @ w.mT), rows, s)
+            return by_target, by_source, weights.mT @ pulled
 
-
-def _rows(targets: Tensor, sources: Tensor, tile_pairs: int | None) -> Iterator[slice]:
-    """Cut the targets so that one piece against all sources has at most `tile_pairs` pairs."""
-    n = targets.shape[1]
-    step = n if tile_pairs is None else max(1, tile_pairs // max(1, sources.shape[1] * targets.shape[0]))
-    for start in range(0, n, max(step, 1)):
-        yield slice(start, start + step)
-
-
-def pairwise_sum(
-    kernel: Kernel,
-    targets: Tensor,
-    sources: Tensor,
-    strengths: Tensor,
-    alpha: Tensor,
-    tile_pairs: int | None = TILE_PAIRS,
-) -> Tensor:
-    """Return `sum_j k(t_i, s_j) w_j`; `tile_pairs=None` holds the whole kernel matrix at once."""
-    out = targets.new_empty((*targets.shape[:2], strengths.shape[-1]))
-    for rows in _rows(targets, sources, tile_pairs):
-        out[:, rows] = kernel.values(targets[:, rows], sources, alpha) @ strengths
-    return out
+        size = self._tile_size()
+        parts = [
+            checkpoint(tile, rows, pulled, s, w, use_reentrant=False)
+            for rows, pulled in zip(torch.split(t, size, 1), torch.split(grad, size, 1), strict=True)
+        ]
+        by_target, by_source, by_strength = zip(*parts, strict=True)
+        return torch.cat(by_target, 1), torch.stack(by_source).sum(0), torch.stack(by_strength).sum(0)
 
 
-def pairwise_vjp(
-    kernel: Kernel,
-    targets: Tensor,
-    sources: Tensor,
-    strengths: Tensor,
-    alpha: Tensor,
-    grad: Tensor,
-    tile_pairs: int | None = TILE_PAIRS,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of `<grad, pairwise_sum(...)>` by targets, sources and strengths."""
-    by_target = torch.empty_like(targets)
-    by_source = torch.zeros_like(sources)
-    by_strength = torch.zeros_like(strengths)
-    for rows in _rows(targets, sources, tile_pairs):
-        values = kernel.values(targets[:, rows], sources, alpha)
-        by_strength += values.mT @ grad[:, rows]
-        weights = values.mul_(grad[:, rows] @ strengths.mT)
-        by_target[:, rows], pulled = kernel.pull_back(weights, targets[:, rows], sources, alpha)
-        by_source += pulled
-    return by_target, by_source, by_strength
+def warn_of_pairs(problem: Problem, advice: str) -> None:
+    """Warn if there are so many pairs that visiting them takes seconds."""
+    if problem.pairs > MANY_PAIRS:
+        nodes = max(problem.targets.shape[1], problem.sources.shape[1])
+        warnings.warn(
+            f"each kernel sum over {nodes:,} nodes visits all {problem.pairs:,} pairs, "
+            f"which takes about {1e-9 * pairwise_cost(problem.pairs, 1):,.0f} s; {advice}",
+            QuadraticCostWarning,
+            stacklevel=2,
+        )
+
+
+def all_pairs(problem: Problem) -> Tiled:
+    """Return the tiled backend, with a warning if that takes long."""
+    warn_of_pairs(problem, "a Gaussian kernel with backend 'sliced' takes time proportional to the nodes")
+    return Tiled(problem)

@@ -1,21 +1,25 @@
 """Gaussian sums over a wide span: cut the points into pieces that hardly reach each other.
 
-Beyond its reach a Gaussian is below `eps`, so a piece of the targets needs only the sources within reach of
-it. Cut in two along its widest axis, again and again while that pays, a wide cloud of points falls into
-pieces narrow enough for few modes, or empty enough for visiting their pairs; far outliers fall off first.
+Beyond its reach a Gaussian is below `eps`, so a piece of the targets needs only the sources within reach of it. A wide
+cloud of points is cut in two along its widest axis, again and again while that pays. The pieces are narrow enough for
+few modes, or have few enough points to visit all pairs; far outliers are cut off first.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from fairpass.kernels.box import feature_count
+from fairpass.kernels.backend import Gradients, KernelBackend, Problem
+from fairpass.kernels.box import MAX_DIMENSION, feature_count, reach
 from fairpass.kernels.cost import CUT, PIECE, pairwise_cost, spectral_cost
+from fairpass.kernels.pairwise import all_pairs
+from fairpass.kernels.spectral import Spectral
 
-Sum = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-Vjp = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+# Below this many pairs the pairwise sum takes less time than computing the extent of the points.
+FEW_PAIRS = 1 << 16
 
 
 class Piece(NamedTuple):
@@ -26,10 +30,77 @@ class Piece(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """The pieces of one problem, each target in one of them, and what solving them all will cost."""
+    """The pieces of one problem, each target in one of them, and the cost of all their sums."""
 
     pieces: list[Piece]
     cost: float
+
+
+def undivided(problem: Problem) -> KernelBackend:
+    """Return the cheaper backend of all pairs and one Fourier series."""
+    is_small = problem.pairs * problem.columns == 0 or problem.pairs <= FEW_PAIRS
+    if is_small or pairwise_cost(problem.pairs, problem.columns) < Spectral.cost(problem):
+        return all_pairs(problem)
+    return Spectral(problem)
+
+
+class Split(KernelBackend):
+    """The pieces of each problem of the batch, and their sums one after another."""
+
+    name = "split"
+    max_dimension = MAX_DIMENSION
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        # In the axes of the box, in which a diagonal strip is straight.
+        axes = torch.from_numpy(problem.box.axes).to(problem.centred[0])
+        turned = (axes @ points for points in problem.centred)
+        reaches = reach(problem.box.alpha, problem.eps, axes.shape[1]).tolist()
+        batch = zip(*turned, reaches, strict=True)
+        self.cuts = [cut(mine, theirs, problem.columns, r, problem.eps) for mine, theirs, r in batch]
+        self.cost = sum(one.cost for one in self.cuts)
+
+    def pieces(self) -> Iterator[tuple[int, Piece, KernelBackend]]:
+        """Yield the problem's number in the batch, the piece, and the backend of its sum."""
+        whole = self.problem
+        for b, (pieces, _) in enumerate(self.cuts):
+            one = slice(b, b + 1)
+            for piece in pieces:
+                t, s = whole.targets[one, piece.targets], whole.sources[one, piece.sources]
+                part = replace(whole, targets=t, sources=s, alpha=whole.alpha[one], is_piece=True)
+                yield b, piece, undivided(part)
+
+    def sum(self, w: Tensor) -> Tensor:
+        """Return the sum, piece by piece."""
+        targets = self.problem.targets
+        out = targets.new_zeros((*targets.shape[:2], w.shape[-1]))
+        for b, (mine, theirs), backend in self.pieces():
+            out[b, mine] = backend.sum(w[b : b + 1, theirs])[0]
+        return out
+
+    def vjp(self, w: Tensor, grad: Tensor) -> Gradients:
+        """Return the gradients, piece by piece."""
+        by_target, by_source = torch.zeros_like(self.problem.targets), torch.zeros_like(self.problem.sources)
+        by_strength = torch.zeros_like(w)
+        for b, (mine, theirs), backend in self.pieces():
+            parts = backend.vjp(w[b : b + 1, theirs], grad[b : b + 1, mine])
+            by_target[b, mine] = parts[0][0]
+            by_source[b].index_add_(0, theirs, parts[1][0])
+            by_strength[b].index_add_(0, theirs, parts[2][0])
+        return by_target, by_source, by_strength
+
+    def slopes_and_sums(self, t: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        """Return slopes and sums, piece by piece, each with its own origin."""
+        parts, places = [], []
+        for b, (mine, theirs), backend in self.pieces():
+            one = slice(b, b + 1)
+            parts.append(backend.slopes_and_sums(t[one, mine], s[one, theirs], w[one, theirs]))
+            places.append(b * t.shape[1] + mine)
+        # All pieces are put in their places at once: one by one, each would copy the whole for its backward.
+        slopes, sums = (torch.cat(found, 1)[0] for found in zip(*parts, strict=True))
+        index = torch.cat(places)
+        slopes, sums = (torch.zeros_like(x).index_copy(0, index, x) for x in (slopes, sums))
+        return torch.unflatten(slopes, 0, t.shape[:2]), torch.unflatten(sums, 0, t.shape[:2])
 
 
 def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> Cut:
@@ -72,28 +143,3 @@ def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> C
         left = here[axis] - low[axis] <= width / 2
         todo += [Piece(mine[left], theirs), Piece(mine[~left], theirs)]
     return Cut(pieces, total)
-
-
-def split_sum(t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, cuts: list[Cut], solve: Sum) -> Tensor:
-    """Solve each piece of each problem with `solve` and put the results in their places."""
-    out = t.new_zeros((*t.shape[:2], w.shape[-1]))
-    for b, (pieces, _) in enumerate(cuts):
-        one = slice(b, b + 1)
-        for mine, theirs in pieces:
-            out[b, mine] = solve(t[one, mine], s[one, theirs], w[one, theirs], alpha[one])[0]
-    return out
-
-
-def split_vjp(
-    t: Tensor, s: Tensor, w: Tensor, alpha: Tensor, grad: Tensor, cuts: list[Cut], solve: Vjp
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients by targets, sources and strengths, piece by piece."""
-    by_target, by_source, by_strength = torch.zeros_like(t), torch.zeros_like(s), torch.zeros_like(w)
-    for b, (pieces, _) in enumerate(cuts):
-        one = slice(b, b + 1)
-        for mine, theirs in pieces:
-            parts = solve(t[one, mine], s[one, theirs], w[one, theirs], alpha[one], grad[one, mine])
-            by_target[b, mine] = parts[0][0]
-            by_source[b].index_add_(0, theirs, parts[1][0])
-            by_strength[b].index_add_(0, theirs, parts[2][0])
-    return by_target, by_source, by_strength

@@ -26,9 +26,9 @@ from fairpass.training import (
     Callback,
     Checkpoint,
     EpochRecord,
+    FitState,
     History,
     Program,
-    Progress,
     Task,
     Training,
     fingerprint,
@@ -100,11 +100,7 @@ class NodeClassifier(Parameters, ABC):
         return ()
 
     def fit(
-        self,
-        data: Data,
-        *,
-        callbacks: Sequence[Callback] = (),
-        checkpoint: str | os.PathLike[str] | None = None,
+        self, data: Data, *, callbacks: Sequence[Callback] = (), checkpoint: str | os.PathLike[str] | None = None
     ) -> Self:
         """Train on a graph and return the classifier itself.
 
@@ -289,9 +285,9 @@ class NodeClassifier(Parameters, ABC):
         if self.postprocess == "thresholds":
             check_thresholds(task)
 
-    def _accept(self, program: Program, progress: Progress, header: dict[str, Any], task: Task) -> None:
+    def _accept(self, program: Program, progress: FitState, header: dict[str, Any], task: Task) -> None:
         """Become the result of a fit that has just ended, or raise `DivergedError`."""
-        selected = progress.selected(self.training)
+        selected = progress.selected
         header = {**header, "threshold": selected.threshold, "epoch": selected.epoch}
         if self.postprocess == "thresholds":
             header |= fit_thresholds(program, task, self.training)

@@ -17,8 +17,8 @@ from fairpass.methods.checks import (
     check_two_labels,
 )
 from fairpass.methods.edits_debias import Debiasing, debias
-from fairpass.nn import GNN
-from fairpass.nn.convolution import Backbone, Operator
+from fairpass.nn import GNN, SparseOperator
+from fairpass.nn.convolution import Backbone
 from fairpass.training import Program, Task, Training
 
 logger = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ class _Debiased(Program):
         self.network, self.settings, self.drop = network, settings, drop
         for name in ("edges", "fitted_edges", "scales", "kept", "wasserstein"):
             self.register_buffer(name, None)
-        self._operator: Operator | None = None
+        self._operator: SparseOperator | None = None
 
     def prepare(self, task: Task, training: Training) -> None:
         """Debias the graph."""
@@ -176,7 +176,7 @@ class _Debiased(Program):
         logits: Tensor = self.network(task.x * self.kept, self.operator(task))
         return logits
 
-    def operator(self, task: Task) -> Operator:
+    def operator(self, task: Task) -> SparseOperator:
         """Return the operator of the debiased graph, if this is the one that was; else of this one."""
         if not torch.equal(task.edge_index, self.fitted_edges):
             logger.warning("EDITS debiased the edges of the fitted graph; these are other edges, taken as they are")

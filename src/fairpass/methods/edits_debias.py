@@ -21,7 +21,7 @@ from torch.optim import RMSprop
 from torch_geometric.utils import remove_self_loops, to_undirected
 
 from fairpass.methods.edits_pairs import LowRank, strongest_pairs
-from fairpass.nn import Structure
+from fairpass.nn import SparseOperator
 
 # The authors' constants, which their code does not vary.
 _RATE, _LATE_RATE, _LATE = 0.003, 0.001, 400
@@ -135,7 +135,7 @@ class WeightedGraph:
     def __init__(self, edge_index: Tensor, num_nodes: int, budget: float) -> None:
         self.edges: Tensor = to_undirected(remove_self_loops(edge_index)[0], num_nodes=num_nodes)
         self.budget = round(budget * self.edges.shape[1] / 2)
-        self.structure = Structure(self.edges, num_nodes)
+        self.structure = SparseOperator.from_edge_index(self.edges, num_nodes, "gat")
         self.weights = torch.ones(self.structure.row.shape, device=edge_index.device)
         self.original = self.weights.clone()
         self.velocity = torch.zeros_like(self.weights)
@@ -143,13 +143,13 @@ class WeightedGraph:
 
     def __matmul__(self, vector: Tensor) -> Tensor:
         """Return the product with a vector `(N,)`."""
-        return (self.structure.matrix(self.weights) @ vector[:, None])[:, 0]
+        return (self.structure.with_values(self.weights) @ vector[:, None])[:, 0]
 
     def renew(self, gradient: LowRank) -> None:
         """Make candidates of the pairs of nodes whose weight the gradient would raise most."""
         nodes = self.structure.num_nodes
         pairs = strongest_pairs(LowRank(-gradient.left, gradient.right), self.budget, self.edges)
-        renewed = Structure(torch.cat([self.edges, pairs, pairs.flip(0)], 1), nodes)
+        renewed = SparseOperator.from_edge_index(torch.cat([self.edges, pairs, pairs.flip(0)], 1), nodes, "gat")
         stored, wanted = (s.row * nodes + s.col for s in (self.structure, renewed))
         place = torch.searchsorted(stored, wanted).clamp(max=len(stored) - 1)
         known = stored[place] == wanted

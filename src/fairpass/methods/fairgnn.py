@@ -142,7 +142,7 @@ class _Adversarial(Program):
         self.estimator.train()
         for _ in range(self.estimator_epochs):
             optimizer.zero_grad()
-            torch.autograd.backward(bce(self.estimator(task.x, task.adjacency("gcn"))[known], targets))
+            torch.autograd.backward(bce(self.estimator(task.x, task.operator("gcn"))[known], targets))
             optimizer.step()
         self._beliefs.clear()
 
@@ -174,7 +174,7 @@ class _Adversarial(Program):
         """Return the sensitive attribute, known or estimated: `(N, 1)`, or `(N, G)` for `G > 2` groups."""
         if task not in self._beliefs:
             self.estimator.eval()
-            beliefs: Tensor = self.estimator(task.x, task.adjacency("gcn")).sigmoid()
+            beliefs: Tensor = self.estimator(task.x, task.operator("gcn")).sigmoid()
             known = self.known_nodes(task)
             beliefs[known] = self._indicators(task.sens[known])
             self._beliefs[task] = beliefs

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from fairpass.nn import Attention, Structure
+from fairpass.nn import Attention, SparseOperator
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Task
 
@@ -49,7 +49,7 @@ class MaskedGCN(MaskedEncoder):
 
     def view(self, task: Task, nodes: Tensor | None) -> Tensor:
         """Return the nodes' rows of `A X`."""
-        propagated = task.adjacency("gcn") @ task.x
+        propagated = task.operator("gcn") @ task.x
         return propagated if nodes is None else propagated[nodes]
 
     def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
@@ -68,7 +68,7 @@ class MaskedSAGE(MaskedEncoder):
 
     def view(self, task: Task, nodes: Tensor | None) -> Tensor:
         """Return the nodes' rows of the neighbours' mean, and after them the nodes' own, `(n, 2 d)`."""
-        both = torch.cat([task.adjacency("mean") @ task.x, task.x], -1)
+        both = torch.cat([task.operator("sage") @ task.x, task.x], -1)
         return both if nodes is None else both[nodes]
 
     def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
@@ -107,7 +107,7 @@ class MaskedGIN(MaskedEncoder):
 
     def view(self, task: Task, nodes: Tensor | None) -> Moments:
         """Return the nodes' rows of `A X` and its moments."""
-        propagated = task.adjacency("gin") @ task.x
+        propagated = task.operator("gin") @ task.x
         mean = propagated.mean(0)
         centred = propagated - mean
         rows = propagated if nodes is None else propagated[nodes]
@@ -136,7 +136,7 @@ class Neighbourhoods(NamedTuple):
     """Features, and who attends to whom as far as it matters to these nodes."""
 
     x: Tensor
-    structure: Structure
+    structure: SparseOperator
     nodes: Tensor | None
 
 
@@ -150,11 +150,11 @@ class MaskedGAT(MaskedEncoder):
     def view(self, task: Task, nodes: Tensor | None) -> Neighbourhoods:
         """Return the features and the edges into the nodes."""
         if nodes is None:
-            return Neighbourhoods(task.x, task.structure, None)
+            return Neighbourhoods(task.x, task.operator("gat"), None)
         wanted = torch.zeros(task.num_nodes, dtype=torch.bool, device=task.device)
         wanted[nodes] = True
         inwards = task.edge_index[:, wanted[task.edge_index[1]]]
-        return Neighbourhoods(task.x, Structure(inwards, task.num_nodes), nodes)
+        return Neighbourhoods(task.x, SparseOperator.from_edge_index(inwards, task.num_nodes, "gat"), nodes)
 
     def forward(self, view: Neighbourhoods, masks: Tensor, head: nn.Linear) -> Tensor:
         """Return the logits, `(K, n)`."""
@@ -167,7 +167,7 @@ class MaskedGAT(MaskedEncoder):
         return out
 
 
-def attended(target: Tensor, source: Tensor, value: Tensor, structure: Structure, slope: float) -> Tensor:
+def attended(target: Tensor, source: Tensor, value: Tensor, structure: SparseOperator, slope: float) -> Tensor:
     r"""Return :math:`\sum_j a_{ij} v_j`, :math:`a_{i\cdot}` the softmax over `j` of LeakyReLU(target_i + source_j).
 
     The gradient is by hand, because this is where the time goes: step by step, an epoch on the Bail graph takes
@@ -179,12 +179,14 @@ def attended(target: Tensor, source: Tensor, value: Tensor, structure: Structure
 
 class _Attended(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, target: Tensor, source: Tensor, value: Tensor, structure: Structure, slope: float) -> Tensor:
+    def forward(
+        ctx: Any, target: Tensor, source: Tensor, value: Tensor, structure: SparseOperator, slope: float
+    ) -> Tensor:
         row, col = structure.row, structure.col
         score = target.index_select(0, row) + source.index_select(0, col)
         raised = torch.nn.functional.leaky_relu(score, slope)
         exp = (raised - structure.row_max(raised).index_select(0, row)).exp_()
-        sums = structure.matrix(exp) @ torch.stack([value, torch.ones_like(value)], 1)
+        sums = structure.with_values(exp) @ torch.stack([value, torch.ones_like(value)], 1)
         out = sums[:, 0] / sums[:, 1]
         ctx.structure, ctx.slope = structure, slope
         ctx.save_for_backward(score, exp, sums[:, 1], value, out)
@@ -198,7 +200,7 @@ class _Attended(torch.autograd.Function):
         share = exp * (grad / total).index_select(0, structure.row)
         by_score = share * (value.index_select(0, structure.col) - out.index_select(0, structure.row))
         by_score = torch.where(score > 0, by_score, ctx.slope * by_score)
-        by_target = (structure.matrix(by_score) @ torch.ones_like(grad)[:, None])[:, 0]
+        by_target = (structure.with_values(by_score) @ torch.ones_like(grad)[:, None])[:, 0]
         by_source, by_value = (torch.zeros_like(grad).index_add_(0, structure.col, part) for part in (by_score, share))
         return by_target, by_source, by_value, None, None
 

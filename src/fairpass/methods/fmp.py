@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from fairpass.kernels import Groups
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.checks import check_at_least, check_choice, check_dropout
-from fairpass.nn import MLP, Adjacency
-from fairpass.nn.buffers import check_buffers
+from fairpass.nn import MLP, SparseOperator
 from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.validation import check_buffers
 from fairpass.training import Program, Task, Training
 from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
 
@@ -119,7 +119,7 @@ class _FairMessagePassing(Program):
         return self.mlp.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
-        logits, _ = self.propagation(self.mlp(task.x), task.adjacency("gcn"), GroupGaps(task.groups))
+        logits, _ = self.propagation(self.mlp(task.x), task.operator("gcn"), GroupGaps(task.groups))
         return cast("Tensor", logits)
 
     @property
@@ -128,7 +128,7 @@ class _FairMessagePassing(Program):
 
     @torch.no_grad()
     def finish(self, task: Task) -> None:
-        _, self.duals = self.propagation(self.mlp(task.x), task.adjacency("gcn"), GroupGaps(task.groups))
+        _, self.duals = self.propagation(self.mlp(task.x), task.operator("gcn"), GroupGaps(task.groups))
         self.scales = task.groups.scales.clone()
         self.estimator.take(task.group_estimator)
 
@@ -138,7 +138,7 @@ class _FairMessagePassing(Program):
         if reference == "batch" or self.scales is None:
             return super().score(task, reference, unknown_group)
         gaps = GroupGaps(Groups.of_others(self.scales, shares))
-        logits, _ = self.propagation(self.mlp(task.x), task.adjacency("gcn"), gaps, self.duals)
+        logits, _ = self.propagation(self.mlp(task.x), task.operator("gcn"), gaps, self.duals)
         return cast("Tensor", logits)
 
     def check_state(self) -> None:
@@ -171,7 +171,7 @@ class FMPPropagation(nn.Module):
         return (1 + self.lambda_s) / 2
 
     def forward(
-        self, H: Tensor, adjacency: Adjacency, gaps: "GroupGaps", duals: Tensor | None = None
+        self, H: Tensor, adjacency: SparseOperator, gaps: "GroupGaps", duals: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return the representations after `K` layers, `(N, c)`, and the layers' duals, `(K, pairs, c)`.
 

@@ -9,14 +9,12 @@ from torch import Tensor, nn
 
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
-from fairpass.nn import Encoder, GMMDPropagation
-from fairpass.nn.adjacency import Adjacency
-from fairpass.nn.attention import Structure
-from fairpass.nn.buffers import check_buffers
+from fairpass.nn import Encoder, GMMDPropagation, SparseOperator
 from fairpass.nn.calibration import KNOTS, calibrate, calibrated
 from fairpass.nn.group_estimator import GroupEstimator
 from fairpass.nn.norm import norm_statistics
 from fairpass.nn.scaling import FeatureScaler
+from fairpass.nn.validation import check_buffers
 from fairpass.training import Program, Task, Training
 from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
 
@@ -101,10 +99,8 @@ class FairMessagePassing(Program):
     def _logits(self, moved: Tensor) -> Tensor:
         return moved if self.columns == "all" else moved @ self.basis.T
 
-    def _operator(self, task: Task) -> Adjacency | Structure:
-        if self.propagation.backbone == "gat":
-            return task.structure
-        return task.adjacency(self.propagation.operator_kind)
+    def _operator(self, task: Task) -> SparseOperator:
+        return task.operator(self.propagation.operator_kind)
 
     def _groups(self, logits: Tensor, task: Task) -> Groups:
         return task.groups if self.criterion == "dp" else self._compared(logits, task)

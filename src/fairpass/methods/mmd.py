@@ -10,7 +10,7 @@ from fairpass.methods.checks import check_at_least, check_choice, check_dropout
 from fairpass.methods.gnn import _Network
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
-from fairpass.nn.members import one_per_problem
+from fairpass.nn.members import as_kernel_argument
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import cross_entropy
 
@@ -89,8 +89,8 @@ class _Regularised(_Network):
         loss = cross_entropy(logits, task)
         if not isinstance(self.weight, Tensor) and not self.weight:
             return loss
-        return loss + one_per_problem(self.weight) * self.discrepancy(logits, task)
+        return loss + as_kernel_argument(self.weight) * self.discrepancy(logits, task)
 
     def discrepancy(self, logits: Tensor, task: Task) -> Tensor:
         """Return the squared discrepancy between the groups' predictions."""
-        return Discrepancy(task.groups).value(logits.softmax(-1), one_per_problem(self.alpha))
+        return Discrepancy(task.groups).value(logits.softmax(-1), as_kernel_argument(self.alpha))

@@ -12,19 +12,13 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from fairpass.errors import DataError
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import (
-    check_at_least,
-    check_choice,
-    check_fraction,
-    check_two_groups,
-    check_two_labels,
-)
-from fairpass.nn import Adjacency, Structure
-from fairpass.nn.convolution import Backbone, Operator, convolution
+from fairpass.methods.checks import check_at_least, check_choice, check_fraction, check_two_groups, check_two_labels
+from fairpass.nn import SparseOperator
+from fairpass.nn.convolution import Backbone, convolution
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
-View = tuple[Tensor, Operator]
+View = tuple[Tensor, SparseOperator]
 
 # The authors' scripts: parameters and settings other than the defaults.
 _AUTHORS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -125,11 +119,7 @@ class _Contrastive(Program):
         width = settings.hidden
         self.encoder = convolution(settings.backbone, num_features, width)
         self.projector = nn.Sequential(
-            nn.Linear(width, width),
-            nn.BatchNorm1d(width),
-            nn.ReLU(),
-            nn.Linear(width, width),
-            nn.BatchNorm1d(width),
+            nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.BatchNorm1d(width)
         )
         self.predictor = nn.Sequential(
             nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width)
@@ -231,7 +221,7 @@ class EdgeDropout:
 
     def __init__(self, task: Task, backbone: Backbone, share: float) -> None:
         self.whole, self.backbone, self.share = task.operator(backbone), backbone, share
-        self.structure = structure = task.structure
+        self.structure = structure = task.operator("gat")
         self.loop = structure.row == structure.col
         # Every node has an entry for itself here; only those with a loop in the graph are their own neighbours.
         source, target = task.edge_index
@@ -240,11 +230,8 @@ class EdgeDropout:
         # Both directions of an edge have one number, and so one fate.
         pairs, self.pair = torch.unique(low * structure.num_nodes + high, return_inverse=True)
         self.num_pairs, self.dtype = len(pairs), task.x.dtype
-        self.symmetric = torch.equal(structure.pointers, structure.transposed_pointers) and torch.equal(
-            structure.col, structure.transposed_col
-        )
 
-    def draw(self) -> Operator:
+    def draw(self) -> SparseOperator:
         """Return the operator of one random subgraph."""
         if self.share == 0:
             return self.whole
@@ -252,19 +239,21 @@ class EdgeDropout:
         kept = torch.rand(self.num_pairs, device=self.pair.device) >= self.share
         kept = kept[self.pair] | self.loop
         if self.backbone == "gat":
-            return Structure(torch.stack([structure.col, structure.row])[:, kept], structure.num_nodes)
+            edges = torch.stack([structure.col, structure.row])[:, kept]
+            return SparseOperator.from_edge_index(edges, structure.num_nodes, "gat", dtype=self.dtype)
         values = kept.to(self.dtype)
         if self.backbone == "sage":
             values = values * self.neighbour
-            degree = structure.matrix(values) @ values.new_ones((structure.num_nodes, 1))
+            degree = structure.with_values(values) @ values.new_ones((structure.num_nodes, 1))
             values = values / degree[structure.row, 0].clamp(min=1)
-            return Adjacency(structure.matrix(values), structure.transpose(values))
+            return SparseOperator(structure.with_values(values), structure.transposed_with_values(values))
         if self.backbone == "gcn":
-            degree = structure.matrix(values) @ values.new_ones((structure.num_nodes, 1))
+            degree = structure.with_values(values) @ values.new_ones((structure.num_nodes, 1))
             scale = degree[:, 0].rsqrt()
             values = values * scale[structure.row] * scale[structure.col]
-        matrix = structure.matrix(values)
-        return Adjacency(matrix, matrix if self.symmetric else structure.transpose(values))
+        matrix = structure.with_values(values)
+        transpose = matrix if structure.is_symmetric else structure.transposed_with_values(values)
+        return SparseOperator(matrix, transpose)
 
 
 def _draw_weights(module: nn.Module) -> None:

@@ -8,9 +8,8 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.methods.checks import check_two_labels
-from fairpass.metrics import GroupThresholds
+from fairpass.metrics import GroupThresholds, SplitMetrics, selection
 from fairpass.metrics.group_thresholds import check_groups_have_both_labels
-from fairpass.metrics.quick import NAMES, Quick, selection
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import scores
 
@@ -35,12 +34,12 @@ def fit_thresholds(program: Program, task: Task, training: Training) -> dict[str
     nodes, y, sens = task.nodes("val").cpu(), task.y.cpu(), task.sens.cpu()
     rule = GroupThresholds.fit(y[nodes], scores(probabilities[nodes]), sens=sens[nodes], constraint=training.constraint)
     decided = torch.from_numpy(rule.decide(probabilities, sens=sens, seed=training.seed))
-    numbers = Quick(y[nodes], sens[nodes])(scores(probabilities[nodes]), decided[nodes])
+    numbers = SplitMetrics(y[nodes], sens[nodes])(scores(probabilities[nodes]), decided[nodes])
     return {
         "threshold": None,
         "group_thresholds": rule.to_dict(),
         "validation": {
-            "metrics": dict(zip(NAMES, numbers.tolist(), strict=True)),
+            "metrics": dict(zip(SplitMetrics.names, numbers.tolist(), strict=True)),
             "selection": float(selection(numbers)),
             "threshold": None,
         },

@@ -4,7 +4,55 @@ Tables, figures, the front, the report, the command line and the documentation r
 its function and one entry.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import sub
+from typing import Any
+
+from torch import Tensor
+
+from fairpass.metrics.counts import Counts, Nodes, Rate
+
+
+def roc_auc(counts: Counts) -> Tensor:
+    """Share of pairs ranked correctly; the mean over classes."""
+    return counts.ranked.mean(-1)
+
+
+def f1(counts: Counts) -> Tensor:
+    """`2 TP / (2 TP + FP + FN)` of the positive class; the mean over classes."""
+    true_positives, selected = counts.selected[..., 1].sum(-1), counts.selected.sum((-1, -2))
+    return (2 * true_positives / (selected + counts.total[..., 1].sum(-1))).mean(-1)
+
+
+def accuracy(counts: Counts) -> Tensor:
+    """Share predicted correctly."""
+    return counts.correct().sum(-1) / counts.total[0].sum()
+
+
+def balanced_accuracy(counts: Counts) -> Tensor:
+    """Mean over classes of the share recognised."""
+    recognised, total = counts.selected[..., 1].sum(-1), counts.total.sum(-2)
+    if len(counts.total) > 1:
+        return (recognised / total[:, 1]).mean(-1)
+    rejected = (counts.total - counts.selected)[..., 0].sum(-1)
+    return ((recognised / total[:, 1] + rejected / total[:, 0]) / 2).mean(-1)
+
+
+def demographic_parity(counts: Counts) -> Tensor:
+    """Widest difference of selection rates."""
+    return counts.widest("selection_rate")
+
+
+def equal_opportunity(counts: Counts) -> Tensor:
+    """Widest difference of true positive rates."""
+    return counts.widest("true_positive_rate")
+
+
+def equalized_odds(counts: Counts) -> Tensor:
+    """Widest difference of true or of false positive rates."""
+    return counts.widest("true_positive_rate", "false_positive_rate")
 
 
 @dataclass(frozen=True)
@@ -17,26 +65,49 @@ class Metric:
     """Short name in records, histories and tables."""
     title: str
     """Full name, in the field's words."""
-    higher_is_better: bool
+    function: Callable[[Counts], Tensor]
+    """Maps the counts of many predictors `[...]` to their values `[...]`."""
+    higher_is_better: bool = True
     in_selection: bool = False
     """Whether validation selects epochs and configurations by it; see `Evaluation.selection`."""
+    compares: tuple[Rate, ...] = ()
+    """The rates whose difference between groups it is, if it is one."""
+    needs_all_labels: bool = False
+    """Whether it is undefined if no node has one of the labels."""
+
+    def missing(self, nodes: Nodes) -> list[str]:
+        """Return the reasons why it is undefined on some nodes."""
+        if self.compares:
+            return nodes.missing_differences(self.compares)
+        return nodes.missing_labels() if self.needs_all_labels else []
 
     @property
     def symbol(self) -> str:
         """Name in running text and on axes: differences between groups have a Δ."""
         return self.label if self.higher_is_better else f"Δ{self.label}"
 
+    @property
+    def direction(self) -> str:
+        """Which way is better, in words."""
+        return "higher is better" if self.higher_is_better else "lower is fairer"
 
+
+_ODDS: tuple[Rate, ...] = ("true_positive_rate", "false_positive_rate")
 METRICS = (
-    Metric("auc", "AUC", "area under the ROC curve", True, in_selection=True),
-    Metric("f1", "F1", "F1 score", True, in_selection=True),
-    Metric("acc", "ACC", "accuracy", True, in_selection=True),
-    Metric("delta_dp", "DP", "demographic parity difference", False, in_selection=True),
-    Metric("delta_eo", "EO", "equal opportunity difference", False, in_selection=True),
-    Metric("balanced_acc", "BACC", "balanced accuracy", True),
-    Metric("equalized_odds", "EOdds", "equalized odds difference", False),
+    Metric("auc", "AUC", "area under the ROC curve", roc_auc, in_selection=True, needs_all_labels=True),
+    Metric("f1", "F1", "F1 score", f1, in_selection=True, needs_all_labels=True),
+    Metric("acc", "ACC", "accuracy", accuracy, in_selection=True),
+    Metric("balanced_acc", "BACC", "balanced accuracy", balanced_accuracy, needs_all_labels=True),
+    Metric("delta_dp", "DP", "demographic parity difference", demographic_parity, False, True, ("selection_rate",)),
+    Metric("delta_eo", "EO", "equal opportunity difference", equal_opportunity, False, True, ("true_positive_rate",)),
+    Metric("equalized_odds", "EOdds", "equalized odds difference", equalized_odds, False, compares=_ODDS),
 )
-SELECTION = tuple(metric for metric in METRICS if metric.in_selection)
-UTILITY = tuple(metric for metric in SELECTION if metric.higher_is_better)
-UNFAIRNESS = tuple(metric for metric in SELECTION if not metric.higher_is_better)
+UTILITY = tuple(metric for metric in METRICS if metric.in_selection and metric.higher_is_better)
+UNFAIRNESS = tuple(metric for metric in METRICS if metric.in_selection and not metric.higher_is_better)
+SELECTION = (*UTILITY, *UNFAIRNESS)
 BY_LABEL = {metric.label: metric for metric in METRICS}
+
+
+def selection_score(values: Sequence[Any]) -> Any:
+    """Return `AUC + F1 + ACC - ΔDP - ΔEO` of numbers or tensors ordered as `SELECTION`."""
+    return reduce(sub, values[len(UTILITY) :], sum(values[: len(UTILITY)]))

@@ -1,86 +1,136 @@
-"""The metrics of hard predictions as functions of counts, for many predictors at once.
+"""The nodes of a split, and the counts of predictors on them, from which every metric follows.
 
-Cut points, bootstrap resamples and the members of a population differ only in how many nodes of each group
-and label they select. From these counts every metric is a few tensor operations, where scikit-learn and
-fairlearn take tens of milliseconds for each predictor. `evaluate` uses those libraries; the tests hold the
-two ways against each other.
+Epochs, thresholds, bootstrap resamples and the members of a population differ only in how many nodes of each group and
+label they select, and in how they rank them. From these counts a metric is a few tensor operations: microseconds, where
+scikit-learn and fairlearn take tens of milliseconds per predictor and a second to import. The tests check that both
+agree.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from fairpass.metrics.inputs import classes_of
-
-
-def cells(y: Tensor, sens: Tensor, num_classes: int, num_groups: int) -> Tensor:
-    """Return for each class a one-hot row for each node: its group by whether it is of the class.
-
-    The last group takes the nodes of unknown group. Shape `[C', N, (G + 1) * 2]`, float32, with C' = 1 for a
-    binary problem and C otherwise.
-    """
-    group = torch.where(sens < 0, num_groups, sens)
-    codes = torch.stack([2 * group + (y == c) for c in classes_of(num_classes)])
-    return torch.nn.functional.one_hot(codes, 2 * (num_groups + 1)).float()
+Rate = Literal["selection_rate", "true_positive_rate", "false_positive_rate"]
+RATES: tuple[Rate, ...] = ("selection_rate", "true_positive_rate", "false_positive_rate")
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many nodes there are, and how many each predictor selects.
+    """How many nodes there are, how many each predictor selects, and how well it ranks them.
 
-    Both are indexed by class, group (the last one unknown), and whether the node is of the class:
-    `selected` has shape `[..., C', G + 1, 2]`, `total` has shape `[C', G + 1, 2]`. A ratio over no nodes
-    is nan.
+    C' is 1 for a binary problem, where only the positive class is compared with the rest, and else the number of
+    classes. A ratio over no nodes is nan.
     """
 
     selected: Tensor
+    """Nodes predicted to be of the class `[..., C', G + 1, 2]`, by group (the last one unknown) and true membership."""
     total: Tensor
+    """All nodes `[C', G + 1, 2]`."""
+    ranked: Tensor
+    """Share of pairs (node of the class, other node) that the scores rank correctly `[..., C']`; a tie counts half."""
 
-    @classmethod
-    def from_cells(cls, selected: Tensor, total: Tensor) -> "Counts":
-        """Take counts over the columns of `cells`: `[..., C', (G + 1) * 2]` and `[C', (G + 1) * 2]`."""
-        return cls(selected.reshape(*selected.shape[:-1], -1, 2), total.reshape(len(total), -1, 2))
+    def correct(self) -> Tensor:
+        """Nodes predicted correctly `[..., G + 1]`."""
+        if len(self.total) > 1:
+            return self.selected[..., 1].sum(-2)
+        return self.selected[..., 0, :, 1] + (self.total[0, :, 0] - self.selected[..., 0, :, 0])
 
-    @property
-    def _binary(self) -> bool:
-        return len(self.total) == 1
+    def rates(self, rate: Rate) -> Tensor:
+        """A rate in each known group `[..., C', G]`."""
+        selected, total = self.selected[..., :-1, :], self.total[..., :-1, :]
+        if rate == "selection_rate":
+            return selected.sum(-1) / total.sum(-1)
+        of_class = int(rate == "true_positive_rate")
+        return selected[..., of_class] / total[..., of_class]
 
-    def accuracy(self) -> Tensor:
-        """Share predicted right."""
-        right = self.selected[..., 1].sum((-1, -2))
-        if self._binary:
-            right = right + (self.total - self.selected)[..., 0].sum((-1, -2))
-        return right / self.total[0].sum()
-
-    def balanced_accuracy(self) -> Tensor:
-        """Mean over classes of the share recognised."""
-        false_positives, true_positives = (self.selected.sum(-2) / self.total.sum(-2)).unbind(-1)
-        recognised = (true_positives + 1 - false_positives) / 2 if self._binary else true_positives
-        return recognised.mean(-1)
-
-    def f1(self) -> Tensor:
-        """F1 of the positive class, or its mean over classes."""
-        true_positives, selected = self.selected[..., 1].sum(-1), self.selected.sum((-1, -2))
-        return (2 * true_positives / (selected + self.total[..., 1].sum(-1))).mean(-1)
-
-    def delta_dp(self) -> Tensor:
-        """Widest difference of selection rates."""
-        return _widest(self.selected[..., :-1, :].sum(-1) / self.total[..., :-1, :].sum(-1))
-
-    def delta_eo(self) -> Tensor:
-        """Widest difference of true positive rates."""
-        return _widest(self.selected[..., :-1, 1] / self.total[..., :-1, 1])
-
-    def equalized_odds(self) -> Tensor:
-        """Widest difference of true or of false positive rates."""
-        false_positives = _widest(self.selected[..., :-1, 0] / self.total[..., :-1, 0])
-        return torch.maximum(self.delta_eo(), false_positives)
+    def widest(self, *rates: Rate) -> Tensor:
+        """Widest difference `[...]` of the rates between two groups, over all classes."""
+        found = self.rates(rates[0]) if len(rates) == 1 else torch.cat([self.rates(rate) for rate in rates], -2)
+        if found.shape[-1] < 2:
+            return found.new_full(found.shape[:-2], torch.nan)
+        low, high = torch.aminmax(found, dim=-1)
+        return (high - low).amax(-1)
 
 
-def _widest(rates: Tensor) -> Tensor:
-    """Reduce `[..., C', G]` over pairs of groups, then over classes; one group alone has no pair."""
-    if rates.shape[-1] < 2:
-        return rates.new_full(rates.shape[:-2], torch.nan)
-    low, high = torch.aminmax(rates, dim=-1)
-    return (high - low).amax(-1)
+class Nodes:
+    """Labels `[N]` and groups `[N]` (negative for unknown) of a fixed set of nodes, prepared for counting."""
+
+    def __init__(
+        self,
+        y: Tensor,
+        sens: Tensor,
+        label_names: Sequence[str],
+        group_names: Sequence[str],
+        dtype: torch.dtype = torch.float64,
+    ) -> None:
+        self.label_names, self.group_names = label_names, group_names
+        self.classes = [1] if len(label_names) == 2 else list(range(len(label_names)))
+        self._column = torch.tensor(self.classes, device=y.device)[:, None]
+        codes = torch.stack([2 * torch.where(sens < 0, len(group_names), sens) + (y == c) for c in self.classes])
+        self.cells = torch.nn.functional.one_hot(codes, 2 * (len(group_names) + 1)).to(dtype)
+        """One-hot rows `[C', N, (G + 1) * 2]`: the group of a node by whether it is of the class."""
+        self.total = self.cells.sum(1).reshape(len(self.classes), -1, 2)
+        self.members = [(torch.nonzero(y == c).flatten(), torch.nonzero(y != c).flatten()) for c in self.classes]
+        """For each class the indices of its nodes, and of the others."""
+
+    def decided(self, pred: Tensor) -> Tensor:
+        """Return whether predicted classes `[..., N]` are each of the classes, `[..., C', N]`."""
+        return (pred.unsqueeze(-2) == self._column).to(self.cells.dtype)
+
+    def counts(self, pred: Tensor, scores: Tensor) -> Counts:
+        """Count predicted classes `[..., N]` and scores `[..., N]` or `[..., N, C]`, which may be empty."""
+        decided, binary = self.decided(pred), len(self.classes) == 1
+        selected = decided @ self.cells[0] if binary else (decided.unsqueeze(-2) @ self.cells).squeeze(-2)
+        ranked = self.total.new_full((len(self.classes),), torch.nan)
+        if scores.numel():
+            columns = [scores] if binary else scores.unbind(-1)
+            ranked = torch.stack([self._ranked(*each) for each in zip(columns, self.members, strict=True)], -1)
+        return self.from_cells(selected, ranked)
+
+    def from_cells(self, selected: Tensor, ranked: Tensor) -> Counts:
+        """Take sums over the rows of `cells`, `[..., C', (G + 1) * 2]`."""
+        return Counts(selected.reshape(*selected.shape[:-1], -1, 2), self.total, ranked)
+
+    def _ranked(self, scores: Tensor, members: tuple[Tensor, Tensor]) -> Tensor:
+        _, below, not_above = places(scores, *members)
+        return (below + not_above).sum(-1).to(self.total.dtype) / (2 * members[0].numel() * members[1].numel())
+
+    def missing_labels(self) -> list[str]:
+        """Return a reason why metrics are undefined for each class that no node has."""
+        of_rest, of_class = self.total.sum(1).unbind(-1)
+        counts = [*of_rest.tolist(), *of_class.tolist()] if len(self.classes) == 1 else of_class.tolist()
+        named = zip(self.label_names, counts, strict=True)
+        return [f"no node has label '{name}'" for name, count in named if not count]
+
+    def missing_rates(self, rates: Sequence[Rate] = RATES) -> list[str]:
+        """Return the reasons why groups lack one of the rates."""
+        reasons = []
+        for c, rows in zip(self.classes, self.total.tolist(), strict=True):
+            for group, (others, positives) in zip(self.group_names, rows[:-1], strict=True):
+                if not positives + others:
+                    reasons.append(f"group '{group}' has no nodes")
+                elif "true_positive_rate" in rates and not positives:
+                    reasons.append(f"group '{group}' has no node of label '{self.label_names[c]}'")
+                elif "false_positive_rate" in rates and not others:
+                    reasons.append(f"group '{group}' has no node of a label other than '{self.label_names[c]}'")
+        return list(dict.fromkeys(reasons))
+
+    def missing_differences(self, rates: Sequence[Rate] = RATES) -> list[str]:
+        """Return the reasons why the rates cannot be compared between groups."""
+        count = len(self.group_names)
+        alone = [] if count > 1 else [f"it takes two groups or more (got {count} in 'sens')"]
+        return [*alone, *self.missing_rates(rates)]
+
+
+def places(scores: Tensor, of_class: Tensor, of_rest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rank the nodes of a class among the others by scores `[..., N]`.
+
+    Returns the order of the others, and for each node of the class how many of them score below it and how many do
+    not score above it.
+    """
+    ordered, order = scores.index_select(-1, of_rest).sort(dim=-1)
+    found = scores.index_select(-1, of_class)
+    return order, torch.searchsorted(ordered, found), torch.searchsorted(ordered, found, right=True)

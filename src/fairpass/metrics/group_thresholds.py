@@ -1,4 +1,4 @@
-"""Thresholds for each group: scores become decisions so that a rate is equal between groups."""
+"""One threshold rule per group: scores become decisions such that a rate is equal between groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from fairpass.errors import DataError
 from fairpass.metrics.inputs import Floats, Integers, Values, as_groups, as_labels, as_scores
@@ -19,7 +18,7 @@ Constraint = Literal["demographic_parity", "true_positive_rate_parity", "equaliz
 class GroupRule:
     r"""How one group's scores become decisions.
 
-    A node with score :math:`s` is decided positive with the probability
+    A node with score :math:`s` gets a positive decision with probability
 
     .. math:: q\, c + (1 - q) \big(p_0 [s > t_0] + p_1 [s > t_1]\big).
     """
@@ -43,19 +42,18 @@ class GroupRule:
 class GroupThresholds:
     """Group-specific thresholds (Hardt et al. 2016, `arXiv:1610.02413 <https://arxiv.org/abs/1610.02413>`_).
 
-    **This treats people of different groups by different standards.** Two people with the same score can get
-    different decisions because they are of different groups. In some places that is unlawful: United States law on
-    credit and hiring, for example, knows it as disparate treatment. The group of everybody must be known whenever a
+    **This treats people of different groups by different standards.** Two people with the same score can get different
+    decisions because they belong to different groups. In some places that is unlawful: in the United States, for
+    example, it is disparate treatment under credit and hiring law. The group of everybody must be known whenever a
     decision is made.
 
-    Which rate is equal depends on the constraint: the share of positive decisions (`"demographic_parity"`), the
-    share of positive decisions among those whose label is positive (`"true_positive_rate_parity"`), or that and the
-    share among the others (`"equalized_odds"`). It is equal on the nodes that the thresholds were fitted on, and
-    on other nodes as far as these are like them. Among the rules that achieve it, fairlearn's `ThresholdOptimizer`
-    finds one of the highest accuracy.
+    The constraint says which rate is equal: the share of positive decisions (`"demographic_parity"`), the same among
+    nodes with a positive label (`"true_positive_rate_parity"`), or that and the share among the others
+    (`"equalized_odds"`). It is equal on the nodes the thresholds were fitted on, and about equal on similar nodes.
+    fairlearn's `ThresholdOptimizer` finds the most accurate such rule.
 
-    A rate can be met exactly only if some decisions are drawn at random, so most groups have two thresholds, and a
-    node between them is decided by lot.
+    To meet a rate exactly, some decisions must be random: most groups have two thresholds, and a node between them is
+    decided by a random draw.
     """
 
     constraint: Constraint
@@ -70,49 +68,47 @@ class GroupThresholds:
             y: Labels `[N]`, 0 and 1; both must occur in every group.
             scores: Probabilities of the positive class `[N]`, or of both `[N, 2]`.
             sens: Groups `[N]`, 0..G-1. Nodes of unknown group (negative) are left out.
-            constraint: Which rates shall be equal between groups.
+            constraint: Which rates are to be equal between groups.
         """
         from fairlearn.postprocessing import ThresholdOptimizer
+        from sklearn.linear_model import LinearRegression
 
         labels = as_labels(y)
         values = _as_probabilities(scores, labels.size)
         groups = as_groups(sens, labels.size)
         check_groups_have_both_labels(labels, groups)
         known = groups >= 0
+        # fairlearn asks for an estimator: this one predicts the score it is given.
+        identity = LinearRegression()
+        identity.coef_, identity.intercept_ = np.ones(1), 0.0
         optimizer = ThresholdOptimizer(
-            estimator=_Scores(), constraints=constraint, prefit=True, predict_method="predict_proba"
+            estimator=identity, constraints=constraint, prefit=True, predict_method="predict"
         )
         optimizer.fit(values[known, None], labels[known], sensitive_features=groups[known])
         found = optimizer.interpolated_thresholder_.interpolation_dict
         return cls(constraint, tuple(_rule(found[group]) for group in sorted(found)))
 
     def positive_probability(self, scores: Values, *, sens: Values) -> NDArray[np.float64]:
-        """Return the probability with which each node is decided positive, `[N]`; nan if its group is unknown.
+        """Return the probability of a positive decision for each node, `[N]`; nan if its group is unknown.
 
         Args:
             scores: Probabilities of the positive class `[N]`, or of both `[N, 2]`.
             sens: Groups `[N]`; negative for unknown.
         """
-        values = _as_probabilities(scores, len(scores))  # type: ignore[arg-type] # whatever it is, it has a length
+        values = _as_probabilities(scores, len(scores))  # type: ignore[arg-type] # all accepted types have a length
         groups = as_groups(sens, values.size)
         if groups.max() >= len(self.groups):
             raise DataError(f"'sens' must be below {len(self.groups)}, the number of groups (got {groups.max()})")
         out = np.full(values.size, np.nan)
         for group, rule in enumerate(self.groups):
-            inside = groups == group
-            out[inside] = rule.positive_probability(values[inside])
+            out[groups == group] = rule.positive_probability(values[groups == group])
         return out
 
     def decide(self, scores: Values, *, sens: Values, seed: int) -> Integers:
         """Return the decision for each node, `[N]`: 1, 0, or -1 if its group is unknown.
 
-        What is left to chance is drawn from `seed`, one number for each node in their order. So a node's decision
-        can depend on its place among the nodes, but the same nodes always get the same decisions.
-
-        Args:
-            scores: Probabilities of the positive class `[N]`, or of both `[N, 2]`.
-            sens: Groups `[N]`; negative for unknown.
-            seed: Of the draws.
+        Random decisions are drawn from `seed`, one number per node in their order. So a decision can depend on the
+        position of a node, but the same nodes always get the same decisions.
         """
         probability = self.positive_probability(scores, sens=sens)
         drawn = torch.rand(probability.size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -126,41 +122,23 @@ class GroupThresholds:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "GroupThresholds":
         """Rebuild the rule from `to_dict`."""
-        rules = [
-            GroupRule(**{**rule, **{name: tuple(rule[name]) for name in ("thresholds", "probabilities")}})
-            for rule in values["groups"]
-        ]
+        pairs = ("thresholds", "probabilities")  # lists in JSON
+        rules = (GroupRule(**{**rule, **{name: tuple(rule[name]) for name in pairs}}) for rule in values["groups"])
         return cls(values["constraint"], tuple(rules))
 
 
 def check_groups_have_both_labels(y: Integers, sens: Integers, names: Sequence[str] | None = None) -> None:
-    """Raise `DataError` unless there are nodes of both labels in every group, which its thresholds are found from."""
+    """Raise `DataError` unless every group has nodes of both labels, which its thresholds are found from."""
     if y.max(initial=0) > 1:
         raise DataError(f"'y' must have 2 labels for thresholds per group (got {y.max() + 1})")
     for group in range(int(sens.max(initial=-1)) + 1):
-        inside = y[sens == group]
         for label in (0, 1):
-            if not (inside == label).any():
+            if not (y[sens == group] == label).any():
                 name = names[group] if names else str(group)
                 raise DataError(
-                    f"every group must have nodes of both labels for thresholds per group "
+                    "every group must have nodes of both labels for thresholds per group "
                     f"(got none of label {label} in group {name!r})"
                 )
-
-
-class _Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
-    """The scores themselves as an estimator, which is what fairlearn asks for."""
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def fit(self, x: Floats, y: Integers) -> "_Scores":
-        """Return itself; there is nothing to fit, but without this it is no estimator."""
-        return self
-
-    def predict_proba(self, x: Floats) -> Floats:
-        """Return the probabilities of both classes."""
-        return np.column_stack([1 - x[:, 0], x[:, 0]])
 
 
 def _as_probabilities(scores: Values, size: int) -> NDArray[np.float64]:
@@ -173,13 +151,8 @@ def _as_probabilities(scores: Values, size: int) -> NDArray[np.float64]:
 
 
 def _rule(found: Any) -> GroupRule:
-    """Return fairlearn's rule for a group as plain numbers."""
-    operations = (found.operation0, found.operation1)
-    # Infinite thresholds have no place in JSON; scores are between 0 and 1.
-    first, second = (min(max(float(operation.threshold), -1.0), 1.0) for operation in operations)
-    return GroupRule(
-        (first, second),
-        (float(found.p0), float(found.p1)),
-        float(found.get("p_ignore", 0.0)),
-        float(found.get("prediction_constant", 0.0)),
-    )
+    """Convert fairlearn's rule for a group to plain numbers."""
+    # JSON cannot hold infinite thresholds; scores are between 0 and 1.
+    first, second = (min(max(float(o.threshold), -1.0), 1.0) for o in (found.operation0, found.operation1))
+    ignored = (float(found.get(name, 0.0)) for name in ("p_ignore", "prediction_constant"))
+    return GroupRule((first, second), (float(found.p0), float(found.p1)), *ignored)

@@ -1,24 +1,26 @@
-"""What every metric accepts, checked once and in one place: tensors or arrays in, numpy arrays out."""
+"""The arguments of all metrics, checked: tensors or arrays of any kind in, one `Sample` out."""
 
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from torch import Tensor
 
 from fairpass.errors import DataError
+from fairpass.metrics import catalog
+from fairpass.metrics.counts import Counts, Nodes
 
 Values = Tensor | ArrayLike
+Names = Sequence[str] | None
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Undefined = Literal["error", "nan"]
 
 
-def as_array(values: Values) -> NDArray[Any]:
-    """View a tensor (of any device) or anything array-like as a numpy array."""
+def _as_array(values: Values) -> NDArray[Any]:
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         # numpy has no bfloat16
@@ -27,7 +29,7 @@ def as_array(values: Values) -> NDArray[Any]:
 
 
 def _as_integers(values: Values, name: str, size: int | None) -> Integers:
-    array = as_array(values)
+    array = _as_array(values)
     if array.dtype.kind not in "biu":
         raise DataError(f"'{name}' must hold integers (got {array.dtype})")
     if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
@@ -37,7 +39,7 @@ def _as_integers(values: Values, name: str, size: int | None) -> Integers:
 
 
 def as_labels(values: Values, name: str = "y", size: int | None = None) -> Integers:
-    """Check class indices, 0..C-1; an unlabelled node (-1) has no place in a metric."""
+    """Check class indices, 0..C-1; unlabelled nodes (-1) are refused."""
     labels = _as_integers(values, name, size)
     negative = int((labels < 0).sum())
     if negative:
@@ -53,9 +55,9 @@ def as_groups(values: Values, size: int) -> Integers:
 def as_scores(values: Values, size: int) -> Floats:
     """Check scores: `[N]` for the positive class, or `[N, C]` with C > 2.
 
-    `[N, 2]` becomes its second column. It must hold probabilities: two logits do not compare to a threshold.
+    `[N, 2]` becomes its second column. It must hold probabilities: logits cannot be compared with a threshold.
     """
-    scores = as_array(values)
+    scores = _as_array(values)
     if scores.dtype.kind != "f":
         raise DataError(f"'scores' must hold floating-point numbers, not hard predictions (got {scores.dtype})")
     if scores.ndim not in {1, 2} or len(scores) != size or 0 in scores.shape:
@@ -70,26 +72,8 @@ def as_scores(values: Values, size: int) -> Floats:
     return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
 
-def predict(scores: Floats, threshold: float) -> Integers:
-    """Turn checked scores into classes: `score > threshold`, or the class of the largest score."""
-    if not np.isfinite(threshold):
-        raise DataError(f"'threshold' must be finite (got {threshold})")
-    # A Python float adapts to the dtype of the scores, as it does in torch: both must decide a tie alike.
-    decided = scores > float(threshold) if scores.ndim == 1 else scores.argmax(axis=1)
-    return decided.astype(np.int64)
-
-
-def as_decisions(values: Values, size: int, num_classes: int) -> Integers:
-    """Check classes that were decided otherwise than by a threshold, 0..C-1."""
-    decisions = as_labels(values, "decisions", size)
-    if decisions.max() >= num_classes:
-        raise DataError(f"'decisions' must be below {num_classes}, the number of classes (got {decisions.max()})")
-    return decisions
-
-
-def as_names(names: Sequence[str] | None, argument: str, indices: Integers, at_least: int = 0) -> tuple[str, ...]:
-    """Return one name for each index; without names, the indices themselves name what they count."""
-    highest = int(indices.max(initial=-1))
+def as_names(names: Names, argument: str, highest: int, at_least: int = 0) -> tuple[str, ...]:
+    """Return one name for each index up to `highest`; by default the indices themselves."""
     if names is None:
         return tuple(str(index) for index in range(max(highest + 1, at_least)))
     if highest >= len(names):
@@ -99,40 +83,82 @@ def as_names(names: Sequence[str] | None, argument: str, indices: Integers, at_l
     return tuple(str(name) for name in names)
 
 
-def names_of_predicted(names: Sequence[str] | None, y: Integers, pred: Integers) -> tuple[str, ...]:
-    """Name the classes of hard predictions; there are at least two, whatever a split happens to hold."""
-    return as_names(names, "label_names", np.concatenate((y, pred)), at_least=2)
+class Sample:
+    """Labels, predicted classes and groups of some nodes, checked, and the scores behind the predictions if any."""
+
+    def __init__(
+        self,
+        y: Integers,
+        pred: Integers,
+        sens: Values | None,
+        groups: Names,
+        labels: Names,
+        scores: Floats | None = None,
+    ) -> None:
+        group = np.full_like(y, -1) if sens is None else as_groups(sens, y.size)
+        # Copies, as torch takes neither a read-only array (pandas) nor a reversed one.
+        self.y, self.pred, self.sens = (torch.from_numpy(array.copy()) for array in (y, pred, group))
+        self.scores = torch.empty(0) if scores is None else torch.from_numpy(scores.copy())
+        label_names = as_names(labels, "label_names", int(max(y.max(), pred.max())), at_least=2)
+        group_names = as_names(groups, "group_names", int(group.max()))
+        self.nodes = Nodes(self.y, self.sens, label_names, group_names)
+        self.counts = self.nodes.counts(self.pred, self.scores)
+
+    @classmethod
+    def predicted(cls, y: Values, pred: Values, sens: Values | None, groups: Names, labels: Names) -> "Sample":
+        """Check the arguments of a metric of predicted classes."""
+        true = as_labels(y)
+        return cls(true, as_labels(pred, "pred", true.size), sens, groups, labels)
+
+    @classmethod
+    def scored(
+        cls,
+        y: Values,
+        scores: Values,
+        sens: Values | None = None,
+        groups: Names = None,
+        labels: Names = None,
+        threshold: float = 0.5,
+        decisions: Values | None = None,
+    ) -> "Sample":
+        """Check the arguments of `evaluate`: predictions are `score > threshold` or the class of the largest score."""
+        true = as_labels(y)
+        values = as_scores(scores, true.size)
+        classes = 2 if values.ndim == 1 else values.shape[1]
+        if labels is not None and len(labels) != classes:
+            raise DataError(f"'label_names' must name the {classes} classes of 'scores' (got {len(labels)} names)")
+        if true.max() >= classes:
+            raise DataError(f"'y' must be below {classes}, the number of classes of 'scores' (got {true.max()})")
+        if decisions is None:
+            if not np.isfinite(threshold):
+                raise DataError(f"'threshold' must be finite (got {threshold})")
+            # A Python float adapts to the dtype of the scores, as in torch: both must decide ties in the same way.
+            pred = (values > float(threshold) if classes == 2 else values.argmax(axis=1)).astype(np.int64)
+        else:
+            pred = as_labels(decisions, "decisions", true.size)
+            if pred.max() >= classes:
+                raise DataError(f"'decisions' must be below {classes}, the number of classes (got {pred.max()})")
+        return cls(true, pred, sens, groups, labels or [str(c) for c in range(classes)], values)
+
+    def measure(self, counts: Counts) -> dict[str, Tensor]:
+        """Return every metric `[...]` of counts of the sample, nan where it is undefined."""
+        return {
+            metric.key: metric.function(counts) * (torch.nan if metric.missing(self.nodes) else 1.0)
+            for metric in catalog.METRICS
+        }
 
 
-def names_of_scored(names: Sequence[str] | None, y: Integers, scores: Floats) -> tuple[str, ...]:
-    """Name the classes of scores: two for `[N]`, C for `[N, C]`."""
-    classes = 2 if scores.ndim == 1 else scores.shape[1]
-    if names is not None and len(names) != classes:
-        raise DataError(f"'label_names' must name the {classes} classes of 'scores' (got {len(names)} names)")
-    if y.max() >= classes:
-        raise DataError(f"'y' must be below {classes}, the number of classes of 'scores' (got {y.max()})")
-    return as_names(names, "label_names", y, at_least=classes)
-
-
-def classes_of(num_classes: int) -> list[int]:
-    """Return the classes that are taken against the rest: of a binary problem only the positive one."""
-    return [1] if num_classes == 2 else list(range(num_classes))
-
-
-def missing_labels(y: Integers, names: tuple[str, ...]) -> list[str]:
-    """Say which classes no node has."""
-    present = np.bincount(y, minlength=len(names)) > 0
-    return [f"no node has label '{name}'" for name, there in zip(names, present, strict=True) if not there]
-
-
-def is_defined(metric: str, reasons: Sequence[str], undefined: Undefined) -> bool:
-    """Return whether nothing speaks against a metric; if something does, raise or warn by the policy."""
-    if undefined not in {"error", "nan"}:
+def report_undefined(
+    what: str, reasons: Sequence[str], undefined: Undefined | None = None, stacklevel: int = 3
+) -> None:
+    """Raise, or warn if the user chose "nan", if there are reasons why something is undefined."""
+    if undefined not in {None, "error", "nan"}:
         raise DataError(f"'undefined' must be 'error' or 'nan' (got {undefined!r})")
     if not reasons:
-        return True
-    message = f"{metric} is undefined: {'; '.join(reasons)}"
-    if undefined == "error":
-        raise DataError(f"{message} (undefined='nan' goes on without it)")
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=3)
-    return False
+        return
+    message = f"{what} is undefined: {'; '.join(dict.fromkeys(reasons))}"
+    if undefined != "nan":
+        raise DataError(f"{message} (pass undefined='nan' to go on without it)" if undefined else message)
+    from sklearn.exceptions import UndefinedMetricWarning  # the class users filter; here, as the import is slow
+
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel)

@@ -1,11 +1,9 @@
-"""Calibrated probabilities of the labels, for each group by itself.
+"""Calibrated probabilities of the labels, separately for each group.
 
 A network's own probabilities carry the bias that they are to measure: it may be as sure of one group's positives as of
 another group's, and wrong about one of them. So the probability of a label is fitted in each group, on labelled nodes
-that the network was not trained on, as an increasing function of the score (isotonic regression), which assumes no
-shape, as a sigmoid would.
-
-The function is kept as a table of `KNOTS` points, linear between them and constant beyond the ends.
+that the network was not trained on, as an increasing function of the score (isotonic regression), which unlike a
+sigmoid assumes no shape. The function is kept as a table of `KNOTS` points, linear between them and constant beyond.
 """
 
 import numpy as np
@@ -20,37 +18,23 @@ KNOTS = 64
 def calibrate(logits: Tensor, y: Tensor, sens: Tensor, num_groups: int) -> Tensor:
     """Return the tables of each group and label, `(..., G, Y, 2, KNOTS)`: scores, and the probabilities there.
 
-    Args:
-        logits: of labelled nodes, `(..., n, c)`.
-        y: their labels, `(n,)`.
-        sens: their groups, `(n,)`; negative ones are left out.
-        num_groups: `G`; each must have a labelled node.
-
-    Of two labels the table is that of the second; of more, there is one for each against the rest.
+    The logits `(..., n, c)` are those of labelled nodes; each group must have one, and negative groups are left out.
+    For two labels there is one table, that of the second; for more, one for each against the rest.
     """
     scores = _scores(logits).double()
-    labels = _labels(scores.shape[-1])
-    flat = scores.reshape(-1, *scores.shape[-2:]).cpu().numpy()
+    columns = scores.shape[-1]
+    labels = [1] if columns == 1 else range(columns)
     known, groups = y.cpu().numpy(), sens.cpu().numpy()
-    tables = np.stack(
-        [
-            [[_table(one[groups == a, k], known[groups == a] == label) for k, label in enumerate(labels)]]
-            for one in flat
-            for a in range(num_groups)
-        ]
-    )
-    found = torch.from_numpy(tables).to(logits)
-    return found.reshape(*scores.shape[:-2], num_groups, len(labels), 2, KNOTS)
+    tables = [
+        [_table(one[groups == a, k], known[groups == a] == label) for k, label in enumerate(labels)]
+        for one in scores.reshape(-1, *scores.shape[-2:]).cpu().numpy()
+        for a in range(num_groups)
+    ]
+    return torch.from_numpy(np.array(tables)).to(logits).reshape(*scores.shape[:-2], num_groups, columns, 2, KNOTS)
 
 
 def calibrated(logits: Tensor, sens: Tensor, tables: Tensor) -> Tensor:
-    """Return the calibrated probabilities of each label, `(..., N, c)`; an unknown group gets the mean over the groups.
-
-    Args:
-        logits: `(..., N, c)`.
-        sens: group of each node, `(N,)`.
-        tables: what `calibrate` returned.
-    """
+    """Return the calibrated probability of each label, `(..., N, c)`; for an unknown group, the mean over groups."""
     scores = _scores(logits).mT.contiguous()  # (..., Y, N)
     out = torch.zeros_like(scores)
     for a in range(tables.shape[-4]):
@@ -61,12 +45,8 @@ def calibrated(logits: Tensor, sens: Tensor, tables: Tensor) -> Tensor:
     return (out / out.sum(-2, keepdim=True).clamp(min=torch.finfo(out.dtype).tiny)).mT
 
 
-def _labels(columns: int) -> range:
-    return range(1, 2) if columns == 1 else range(columns)
-
-
 def _scores(logits: Tensor) -> Tensor:
-    """Return the log-odds of each label against the rest; of two labels, of the second alone."""
+    """Return the log-odds of each label against the rest; for two labels, of the second alone."""
     if logits.shape[-1] == 2:
         return logits[..., 1:] - logits[..., :1]
     probabilities = logits.log_softmax(-1)

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
 from torch import Tensor, nn
 
-from fairpass.nn.convolution import Backbone, Operator, convolution
+from fairpass.nn.convolution import Backbone, convolution
 from fairpass.nn.members import Linear, dropout
 from fairpass.nn.norm import NodeNorm
-from fairpass.nn.precision import check_precision
+from fairpass.nn.operators import SparseOperator
+from fairpass.nn.validation import check_at_least, check_choice, check_precision
 
 EncoderKind = Literal["mlp", "linear", "gcn", "sage", "gat", "gin"]
 
@@ -38,8 +39,7 @@ class Encoder(nn.Module):
         residual: bool = False,
     ) -> None:
         super().__init__()
-        if kind not in get_args(EncoderKind):
-            raise ValueError(f"'kind' must be one of {get_args(EncoderKind)} (got {kind!r})")
+        check_choice("kind", kind, EncoderKind)
         if kind == "linear":
             widths = (widths[0], widths[-1])
         backbone: Backbone | None = None if kind == "mlp" or kind == "linear" else kind  # noqa: PLR1714 # narrows the type
@@ -55,14 +55,16 @@ class Encoder(nn.Module):
         for layer in (*self.layers, *(self.norms or ())):
             layer.reset_parameters()
 
-    def forward(self, x: Tensor, operator: Operator | None = None) -> Tensor:
+    def forward(self, x: Tensor, operator: SparseOperator | None = None) -> Tensor:
         """Return the last layer's output; convolutions need the operator of their backbone."""
         check_precision("x", x)
+        if self.backbone is not None and operator is None:
+            raise ValueError(f"'operator' must be given for {self.backbone!r} (got None)")
         for i, layer in enumerate(self.layers):
             hidden = x
             if i:
                 hidden = hidden if self.norms is None else self.norms[i - 1](hidden)
-                # In place: nothing else needs the values before, and of a large graph they take as much memory again.
+                # In place, because the values before are not needed and take much memory on a large graph.
                 hidden = dropout(hidden.relu_(), self.dropout, self.training)
             out = layer(hidden) if self.backbone is None else layer(hidden, operator)
             is_last = i == len(self.layers) - 1
@@ -71,41 +73,20 @@ class Encoder(nn.Module):
 
 
 class MLP(Encoder):
-    """`M` linear layers with ReLU and dropout between them.
-
-    Args:
-        in_channels: number of features.
-        out_channels: number of classes `c`.
-        num_layers: `M`; with 1 it is a linear map.
-        hidden_channels: width of the layers between.
-        dropout: probability of dropping a hidden unit.
-    """
+    """`num_layers` linear layers with ReLU and dropout between them."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        num_layers: int = 2,
-        hidden_channels: int = 16,
-        dropout: float = 0.0,
+        self, in_channels: int, out_channels: int, num_layers: int = 2, hidden_channels: int = 16, dropout: float = 0.0
     ) -> None:
-        if num_layers < 1:
-            raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
+        check_at_least(1, num_layers=num_layers)
         super().__init__("mlp", (in_channels, *[hidden_channels] * (num_layers - 1), out_channels), dropout)
 
 
 class GNN(Encoder):
-    """Convolutions of one backbone with ReLU and dropout between them.
-
-    Args:
-        backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-        widths: number of columns before the first and after every convolution, e.g. `(27, 16, 2)` for two.
-        dropout: probability of dropping a hidden unit.
-    """
+    """Convolutions of one backbone with ReLU and dropout between them; `widths` as for :class:`Encoder`."""
 
     backbone: Backbone
 
     def __init__(self, backbone: Backbone, widths: Sequence[int], dropout: float = 0.5) -> None:
-        if backbone not in get_args(Backbone):
-            raise ValueError(f"'backbone' must be one of {get_args(Backbone)} (got {backbone!r})")
+        check_choice("backbone", backbone, Backbone)
         super().__init__(backbone, widths, dropout)

@@ -1,46 +1,33 @@
-"""The fairness term of one layer: weight, kernel parameter and nodes fixed, ready to be descended."""
+r"""The fair half of a layer: steps down :math:`\phi(F) = \frac{1}{2\gamma}\|F - Y\|^2 + \lambda_f h_f(F)` from `F = Y`.
+
+The fairness term :math:`\lambda_f h_f` is that of the nodes themselves, recorded in a reference, or replayed from one.
+Each node has the step size :math:`1/(1/\gamma + c_i)` that its curvature `c` allows, so a plain gradient step from any
+point lowers :math:`\phi` by at least :math:`\|\text{step}\|^2 / (2\,\text{size})`.
+"""
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
+from fairpass.nn.reference import ReferenceLayer
+
+# Steps with momentum are longer than the bound on the curvature allows by this factor.
+_LONGER = 2.0
 
 
-class Term(Protocol):
-    """What a layer asks of its fairness term: of the nodes' own, or of one that was kept."""
-
-    @property
-    def was_damped(self) -> bool:
-        """Return whether the layer is known to have failed to lower the objective."""
-
-    def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient, `(..., N, c)`, and the value as a constant."""
-
-    def curvature(self, F: Tensor) -> Tensor:
-        """Return each node's bound on the Hessian, `(..., N, 1)`."""
-
-    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether the value at `moved` is at most `limit`, and the value; one for each problem."""
-
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
-        """Return whether the value grew by at most `gained` from `F` to `moved`.
-
-        There it is at most `at_most`, and just that if `is_exact`.
-        """
-
-
-@dataclass(frozen=True)
+@dataclass
 class FairnessTerm:
-    """`lambda_f h_f`, over all nodes or over some that were drawn.
+    """`lambda_f h_f` with fixed weight and kernel, over all nodes or over some that were drawn.
 
     Attributes:
         discrepancy: `h_f` of the nodes that take part.
         alpha: kernel parameter, one for each problem of the batch.
         lambda_f: weight, `(..., 1, 1)`.
         drawn: indices of the nodes that take part; None means all.
+        was_damped: whether the layer is known to have failed to lower the objective.
     """
 
     discrepancy: Discrepancy
@@ -49,33 +36,30 @@ class FairnessTerm:
     drawn: Tensor | None = None
     was_damped: ClassVar[bool] = False
 
-    def value(self, F: Tensor) -> Tensor:
-        """Return `lambda_f h_f(F)`, one number for each problem."""
-        return self.lambda_f[..., 0, 0] * self.discrepancy.value(self._taking_part(F), self.alpha)
-
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient, `(..., N, c)`, and the value as a constant."""
         gradient, value = self.discrepancy.gradient(self._taking_part(F), self.alpha)
         return self._among_all(self.lambda_f * gradient, F), self.lambda_f[..., 0, 0] * value
 
-    def constant_value(self, F: Tensor) -> Tensor:
-        """Return `lambda_f h_f(F)` without gradient, which takes no evaluation at the nodes."""
+    def value(self, F: Tensor) -> Tensor:
+        """Return `lambda_f h_f(F)` for each problem, without gradient, which needs no evaluation at the nodes."""
         return self.lambda_f[..., 0, 0] * self.discrepancy.constant_value(self._taking_part(F), self.alpha)
-
-    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether the value at `moved` is at most `limit`, and the value."""
-        value = self.constant_value(moved)
-        return value <= limit, value
 
     def curvature(self, F: Tensor) -> Tensor:
         """Return each node's bound on the Hessian, `(..., N, 1)`; 0 for nodes that take no part."""
         bound = self.lambda_f * self.discrepancy.curvature(self.alpha[..., None, None])
         return self._among_all(bound, F[..., :1])
 
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
-        """Return whether the term grew by at most `gained` from `F` to `moved`; `at_most` bounds its value at `moved`.
+    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Return whether the value at `moved` is at most `limit`, and the value; one for each problem."""
+        value = self.value(moved)
+        return value <= limit, value
 
-        One answer for each problem of the batch. Mostly bounds decide; if not, values are computed, one at a time.
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
+        """Return for each problem whether the term grew by at most `gained` from `F` to `moved`.
+
+        `at_most` bounds its value at `moved`, and equals it if `is_exact`. Mostly bounds decide; if they do not, values
+        are computed, one at a time.
         """
         weight = self.lambda_f[..., 0, 0]
         below: Tensor = at_most <= weight * self.discrepancy.least + gained
@@ -84,11 +68,11 @@ class FairnessTerm:
         at_least = weight * self.discrepancy.at_least(self._taking_part(F), self.alpha)
         below = at_most <= at_least + gained
         if not is_exact and not bool(below.all()):
-            at_most = self.constant_value(moved)
+            at_most = self.value(moved)
             below = at_most <= at_least + gained
         if bool(below.all()):
             return below
-        return at_most <= self.constant_value(F) + gained
+        return at_most <= self.value(F) + gained
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]
@@ -97,7 +81,111 @@ class FairnessTerm:
         return rows if self.drawn is None else torch.zeros_like(like).index_copy(-2, self.drawn, rows)
 
 
-def spread(F: Tensor, drawn: Tensor | None) -> Tensor:
+class RecordedTerm(FairnessTerm):
+    """A fairness term that records what it does to the nodes in a layer of a reference."""
+
+    def __init__(self, term: FairnessTerm, layer: ReferenceLayer) -> None:
+        super().__init__(term.discrepancy, term.alpha, term.lambda_f, term.drawn)
+        layer.alpha, layer.lambda_f = self.alpha.detach().clone(), self.lambda_f.detach().reshape(()).clone()
+        layer.accepted = layer.lowered = torch.tensor(True)
+        self._layer, self._fields = layer, iter(layer.fields)
+
+    def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient and the value, and record the field."""
+        next(self._fields).keep(self.discrepancy.field(self._taking_part(F), self.alpha))
+        return super().gradient(F)
+
+    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Return whether the steps are accepted, and record it."""
+        self._layer.accepted, value = super().accepts(limit, moved)
+        return self._layer.accepted, value
+
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
+        """Return whether the layer lowers the objective, and record it."""
+        self._layer.lowered = super().stays_below(moved, at_most, F, gained, is_exact=is_exact)
+        return self._layer.lowered
+
+
+class ReplayedTerm:
+    """The fairness term of nodes that move in the recorded fields of a layer; its decisions are repeated."""
+
+    def __init__(self, layer: ReferenceLayer, discrepancy: Discrepancy) -> None:
+        self.layer, self.discrepancy = layer, discrepancy
+        self._fields = iter(layer.recorded_fields())
+        self.was_damped = not bool(layer.lowered)
+
+    def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient in the next field; the value is not known, and nothing depends on it."""
+        gradient = self.discrepancy.gradient_in(next(self._fields), F)
+        return self.layer.lambda_f.to(F) * gradient, F.new_zeros(())
+
+    def curvature(self, F: Tensor) -> Tensor:
+        """Return the bound of each node's group."""
+        return self.layer.lambda_f.to(F) * self.discrepancy.curvature(self.layer.alpha.to(F))
+
+    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Return whether the steps were accepted."""
+        return self.layer.accepted.to(moved.device), limit
+
+    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
+        """Return whether the layer lowered the objective."""
+        return self.layer.lowered.to(moved.device)
+
+
+Term = FairnessTerm | ReplayedTerm
+
+
+class Descent(NamedTuple):
+    """Where the steps ended: the point, a bound on the fairness term there, and whether the bound is its value."""
+
+    moved: Tensor
+    at_most: Tensor
+    is_exact: bool
+
+
+def descend(
+    Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int, *, momentum: bool = False
+) -> Descent:
+    """Take at least one gradient step from `Y` `(..., N, c)`; `size` `(..., N, 1)` is that of each node's steps."""
+    if momentum and steps > 1:
+        return _descend_with_momentum(Y, size, gamma, term, steps)
+    moved, pull = Y, torch.zeros_like(Y)
+    for _ in range(steps):
+        before, start = moved, pull
+        gradient, value = term.gradient(moved)
+        moved = torch.addcmul(moved, size, gradient + pull, value=-1)
+        pull = (moved - Y) / gamma
+    with torch.no_grad():
+        change = gamma * (pull.square() - start.square()) + (moved - before).square() / size
+        return Descent(moved, value - change.sum((-2, -1)) / 2, is_exact=False)
+
+
+def _descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
+    r"""Take longer gradient steps with momentum, which go several times as far.
+
+    Step `k = 0, 1, ...` starts ahead of where the last one ended, at :math:`F + \frac{k}{k+1}(F - F_{before})`, and is
+    twice as long as the bound on the curvature allows: the true curvature is mostly below half of the bound. Such steps
+    may overshoot, so :math:`\phi` is compared at the end. Where it is not below what one plain step is known to reach,
+    that plain step is taken, which always lowers it.
+    """
+    slope, start = term.gradient(Y)
+    before, moved = Y, torch.addcmul(Y, size, slope, value=-_LONGER)
+    for k in range(1, steps):
+        ahead = torch.lerp(before, moved, 1 + k / (k + 1))
+        gradient, _ = term.gradient(ahead)
+        before, moved = moved, torch.addcmul(ahead, size, gradient + (ahead - Y) / gamma, value=-_LONGER)
+    with torch.no_grad():
+        reached = start - (size * slope.square()).sum((-2, -1)) / 2
+        lowered, value = term.accepts(reached - ((moved - Y).square() / gamma).sum((-2, -1)) / 2, moved)
+    if bool(lowered.all()):
+        return Descent(moved, value, is_exact=True)
+    plain = torch.addcmul(Y, size, slope, value=-1)
+    bound = reached - ((plain.detach() - Y.detach()).square() / gamma).sum((-2, -1)) / 2
+    moved = torch.where(lowered[..., None, None], moved, plain)
+    return Descent(moved, torch.where(lowered, value, bound), is_exact=False)
+
+
+def spread(F: Tensor, drawn: Tensor | None = None) -> Tensor:
     """Return twice the mean squared distance to the mean of the nodes that take part, one number for each problem."""
     points = F.detach() if drawn is None else F.detach()[..., drawn, :]
     return 2 * (points - points.mean(-2, keepdim=True)).square().sum(-1).mean(-1)
@@ -106,7 +194,8 @@ def spread(F: Tensor, drawn: Tensor | None) -> Tensor:
 def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
     """Return the nodes that take part in the fairness term; None means all.
 
-    These are the nodes of known group or, if sampled, so many of each group, by a seed or, without one, at random.
+    These are the nodes of known group or, with `sample`, that many of each group. Without a seed the draw uses
+    PyTorch's global generator.
     """
     if sample is None:
         if int(groups.sizes.sum()) == groups.membership.shape[-2]:

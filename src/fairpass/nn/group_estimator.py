@@ -8,18 +8,18 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from torch import Tensor, nn
 
-from fairpass.nn.buffers import check_buffers
+from fairpass.nn.validation import check_buffers
 
 # More nodes than this add nothing to a linear model of some dozens of features.
 _MOST_NODES = 20_000
-# A group that no node of the estimate's sample is in.
+# Score of a group without a node in the sample.
 _NEVER = -30.0
 
 
 class GroupEstimator(nn.Module):
     """Logistic regression of the group on the features, its probabilities calibrated by one temperature.
 
-    Empty until :meth:`fit`. The column that holds the sensitive attribute itself, if there is one, is left out.
+    Empty until :meth:`fit`.
     """
 
     weight: Tensor | None
@@ -34,11 +34,8 @@ class GroupEstimator(nn.Module):
         """Estimate from the nodes of known group.
 
         Args:
-            x: features, `(N, d)`.
-            sens: group of each node, negative where unknown.
             held_out: mask of the nodes that only the temperature is fitted on.
-            num_groups: `G`.
-            sens_column: column of `x` to leave out.
+            sens_column: column of `x` that holds the sensitive attribute itself; it is left out.
         """
         from sklearn.linear_model import LogisticRegression
 
@@ -55,12 +52,11 @@ class GroupEstimator(nn.Module):
         bias[present] = 0.0
         if len(present) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an estimate that has not quite converged serves as well
+                warnings.simplefilter("ignore")  # an estimate that has not quite converged is good enough
                 model = LogisticRegression(max_iter=500).fit((features[chosen] - mean) * factor, groups[chosen])
-            # Of two classes there is one row, the second's.
-            one_row = len(present) == 2
-            weight[present[1:] if one_row else present] = model.coef_
-            bias[present[1:] if one_row else present] = model.intercept_
+            # For two classes there is one row, that of the second.
+            rows = present[1:] if len(present) == 2 else present
+            weight[rows], bias[rows] = model.coef_, model.intercept_
         weight = weight * factor
         bias = bias - weight @ mean
         known = np.flatnonzero((groups >= 0) & apart)
@@ -79,7 +75,7 @@ class GroupEstimator(nn.Module):
         return self.weight is None
 
     def take(self, other: "GroupEstimator") -> None:
-        """Become the same estimate as another."""
+        """Take over another's estimate."""
         self.weight, self.bias = other.weight, other.bias
 
     def check(self, num_groups: int, num_features: int) -> None:
@@ -88,7 +84,7 @@ class GroupEstimator(nn.Module):
 
 
 def _inverse_temperature(scores: np.ndarray, groups: np.ndarray) -> float:
-    """Return the factor of the scores with which the groups are likeliest; 1 if there is nothing to see."""
+    """Return the factor of the scores that makes the groups most likely; 1 if fewer than two groups occur."""
     if len(np.unique(groups)) < 2:
         return 1.0
 

@@ -1,8 +1,7 @@
 """Several networks of one shape computed at once: parameters, and what is drawn at random, have a leading axis.
 
-Every module of this package takes parameters with or without that axis, so that one definition serves the single
-network and the population. What is drawn for a member comes from the member's own generator: it is what the member
-would have drawn alone.
+Every module of this package takes parameters with or without that axis, so one definition serves the single network
+and the population. Each member draws from its own generator, and draws the same numbers as it would alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ _generators: ContextVar[Sequence[Generator] | None] = ContextVar("generators", d
 
 @contextmanager
 def members(generators: Sequence[Generator]) -> Iterator[None]:
-    """Let the leading axis of what is computed inside be members, and each draw from its own generator."""
+    """Treat the leading axis of what is computed inside as members, which draw from these generators."""
     token = _generators.set(generators)
     try:
         yield
@@ -46,6 +45,6 @@ class Linear(nn.Linear):
         return torch.matmul(x, self.weight.mT) + self.bias.unsqueeze(-2)
 
 
-def one_per_problem(value: float | Tensor) -> float | Tensor:
-    """Return a hyper-parameter, a number or `(B, 1, 1)`, as kernels take it: a number or `(B,)`."""
+def as_kernel_argument(value: float | Tensor) -> float | Tensor:
+    """Return a hyper-parameter, a number or `(B, 1, 1)` for `B` members, as kernels take it: a number or `(B,)`."""
     return value[..., 0, 0] if isinstance(value, Tensor) else value

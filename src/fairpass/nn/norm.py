@@ -7,21 +7,20 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from fairpass.nn.buffers import check_buffers
+from fairpass.nn.validation import check_buffers
 
-# Below this a variance counts as none, as in `nn.BatchNorm1d`.
+NormStatistics = Literal["batch", "keep", "fitted"]
+
+# Added to the variance, as in `nn.BatchNorm1d`.
 _EPSILON = 1e-5
 
 
 class NodeNorm(nn.Module):
     """Batch normalisation whose batch is the whole graph: each channel has mean 0 and variance 1 over its nodes.
 
-    A network that sees all nodes at every pass needs no running statistics while it is trained, and without them it is
-    the same in training and in evaluation. Those of the fitted graph are kept at the end, so that a node's output need
-    not depend on who else is scored with it.
-
-    Args:
-        channels: number of columns.
+    A network that sees all nodes at every pass needs no running statistics, and is then the same in training and in
+    evaluation. The statistics of the fitted graph are kept at the end of training, so that a node's output does not
+    depend on who else is scored with it.
     """
 
     mean: Tensor | None
@@ -32,7 +31,7 @@ class NodeNorm(nn.Module):
         self.weight, self.bias = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.zeros(channels))
         self.register_buffer("mean", None)
         self.register_buffer("scale", None)
-        self.statistics: Literal["batch", "keep", "fitted"] = "batch"
+        self.statistics: NormStatistics = "batch"
 
     def reset_parameters(self) -> None:
         """Reset to no scale and no shift."""
@@ -42,16 +41,15 @@ class NodeNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalised `(..., N, channels)`."""
         if self.statistics == "fitted" and self.mean is not None and self.scale is not None:
-            return self._affine((x - self.mean) * self.scale)
-        mean = x.mean(-2, keepdim=True)
-        centred = x - mean
-        scale = (centred.square().mean(-2, keepdim=True) + _EPSILON).rsqrt()
-        if self.statistics == "keep":
-            self.mean, self.scale = mean.detach().flatten(), scale.detach().flatten()
-        return self._affine(centred * scale)
-
-    def _affine(self, x: Tensor) -> Tensor:
-        return x * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
+            normalised = (x - self.mean) * self.scale
+        else:
+            mean = x.mean(-2, keepdim=True)
+            centred = x - mean
+            scale = (centred.square().mean(-2, keepdim=True) + _EPSILON).rsqrt()
+            if self.statistics == "keep":
+                self.mean, self.scale = mean.detach().flatten(), scale.detach().flatten()
+            normalised = centred * scale
+        return normalised * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
 
     @property
     def is_fitted(self) -> bool:
@@ -60,8 +58,7 @@ class NodeNorm(nn.Module):
 
     def check(self) -> None:
         """Raise `ValueError` unless the statistics, if there are any, are a number for each channel."""
-        channels = len(self.weight)
-        check_buffers(self, {"mean": (channels,), "scale": (channels,)})
+        check_buffers(self, dict.fromkeys(("mean", "scale"), tuple(self.weight.shape)))
 
 
 def node_norms(module: nn.Module) -> list[NodeNorm]:
@@ -70,8 +67,8 @@ def node_norms(module: nn.Module) -> list[NodeNorm]:
 
 
 @contextmanager
-def norm_statistics(module: nn.Module, statistics: Literal["keep", "fitted", "batch"]) -> Iterator[None]:
-    """Let a module's normalisations keep the statistics of what passes inside, or use those kept, or the batch's."""
+def norm_statistics(module: nn.Module, statistics: NormStatistics) -> Iterator[None]:
+    """Let a module's normalisations use the batch's statistics inside, or keep these, or use the kept ones."""
     norms = node_norms(module)
     for norm in norms:
         norm.statistics = statistics

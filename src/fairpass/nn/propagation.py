@@ -18,18 +18,17 @@ from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.dispatch import Backend
 from fairpass.kernels.mmd import KernelName, SumOptions
 from fairpass.kernels.sums import EPS
-from fairpass.nn.adjacency import Adjacency, Kind
-from fairpass.nn.arguments import check_at_least, check_choice
-from fairpass.nn.attention import Attention, Structure
-from fairpass.nn.convolution import Backbone
-from fairpass.nn.descent import Descent, descend, descend_with_momentum
-from fairpass.nn.fairness import FairnessTerm, Term, draw, spread
-from fairpass.nn.members import one_per_problem
-from fairpass.nn.reference import RecordedTerm, Reference, StoredTerm
+from fairpass.nn.convolution import Attention, Backbone
+from fairpass.nn.fairness import FairnessTerm, RecordedTerm, ReplayedTerm, Term, descend, draw, spread
+from fairpass.nn.members import as_kernel_argument
+from fairpass.nn.operators import OperatorKind, SparseOperator
+from fairpass.nn.reference import Reference
+from fairpass.nn.validation import check_at_least, check_choice
 
 Step = Literal["paper", "stable"]
 Bandwidth = Literal["fixed", "adaptive"]
-Graph = Tensor | Adjacency | Structure
+Graph = Tensor | SparseOperator
+# Returns the fairness term of the next layer, with the kernel and the weight that belong to an `F`.
 TermAt = Callable[[Tensor], Term]
 
 # The kernel sums' tolerance inside a layer; the error that is measured is some twenty times smaller.
@@ -51,30 +50,24 @@ class GMMDPropagation(nn.Module):
     Its step ignores the curvature of the fairness term: with a large :math:`\lambda_f` the groups jump past each other.
     `step="stable"` splits the layer: it smooths, :math:`Y = (1-\gamma)\tilde A F + \gamma X_{in}`, and then takes `J`
     gradient steps on :math:`\frac{1}{2\gamma}\|F - Y\|^2 + \lambda_f h_f(F)` from `F = Y`, each node with the step
-    :math:`1/(1/\gamma + 16\lambda_f\alpha/N_a)` that its group's curvature allows. Every layer then lowers `h`: should
-    smoothing have raised the discrepancy by more than it gained, the layer falls back to one damped gradient step
-    on `h` itself.
+    :math:`1/(1/\gamma + 16\lambda_f\alpha/N_a)` that its group's curvature allows. Every layer then lowers `h`: if
+    smoothing raised the discrepancy by more than it gained, the layer takes one damped gradient step on `h` instead.
 
     Args:
         K: number of layers.
         lambda_s: weight of smoothness, :math:`\lambda_s`. 0 leaves the graph out, and one layer then does what many do.
-        lambda_f: weight of fairness, :math:`\lambda_f`. By default it follows from `weight`.
-        weight: the same without units, :math:`16\lambda_f\alpha/\min_a N_a`; it means the same on every graph.
-            By default 100; 1 for GMMD-S. Give one of the two.
+        lambda_f: weight of fairness, :math:`\lambda_f`; instead of `weight`.
+        weight: the same without units, :math:`16\lambda_f\alpha/\min_a N_a`; by default 100, for GMMD-S 1.
         alpha: parameter of the kernel :math:`k(x, y) = \exp(-\alpha\|x-y\|^2)`.
         backbone: the smoothing operator: `"gcn"` :math:`\tilde A`; `"sage"`, the mean over the neighbours; `"gin"`
             :math:`A + (1+\epsilon) I`, whose rows the stable step divides by their sums, because sums over
-            thousands of neighbours drown `x_in`; or `"gat"`, learnt attention over neighbours and self (which needs
-            `channels`).
-        step: `"stable"` or `"paper"`.
+            thousands of neighbours drown `x_in`; or `"gat"`, learnt attention over neighbours and self.
         bandwidth: `"fixed"` uses `alpha` as it is, and the network can escape the discrepancy by scaling `F` up;
-            `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean of the nodes
-            that take part.
+            `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean.
         fair_steps: `J`, kernel steps in each stable layer.
         momentum: whether these are longer and have momentum, with which a few go as far as many.
-        sample: `N_s`, nodes drawn from each group at each call as the paper does; all nodes by default. Each keeps
-            the weight `1/N_a` of its whole group, as in the paper's Eq. (sampled).
-        sample_seed: of the draw in evaluation mode, so that a prediction can be repeated.
+        sample: `N_s`, nodes drawn from each group at each call, by default all. Each keeps the weight `1/N_a` of its
+            whole group, as in the paper's Eq. (sampled). In evaluation mode `sample_seed` fixes the draw.
         kernel: `"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes.
         backend: how Gaussian sums are computed, as for :func:`~fairpass.kernels.gauss_sum`. By default they are exact
             for up to three columns of `F`, and for few nodes; else sliced, with an error below 5 % of the message.
@@ -120,30 +113,24 @@ class GMMDPropagation(nn.Module):
         channels: int | None = None,
     ) -> None:
         super().__init__()
-        check_at_least("K", K, 1)
-        check_at_least("lambda_s", lambda_s, 0)
-        check_at_least("lambda_f", lambda_f if lambda_f is not None else 0, 0)
-        if lambda_f is not None and weight is not None:
-            raise ValueError(f"'weight' and 'lambda_f' must not be given together (got {weight} and {lambda_f})")
-        weight = self.default_weight if weight is None else weight
-        check_at_least("weight", weight, 0)
-        check_at_least("fair_steps", fair_steps, 0)
-        check_at_least("sample", sample if sample is not None else 1, 1)
+        check_at_least(1, K=K, sample=sample, directions=directions)
+        check_at_least(0, lambda_s=lambda_s, lambda_f=lambda_f, weight=weight, fair_steps=fair_steps)
         if not alpha > 0:
             raise ValueError(f"'alpha' must be positive (got {alpha})")
+        if lambda_f is not None and weight is not None:
+            raise ValueError(f"'weight' and 'lambda_f' must not be given together (got {weight} and {lambda_f})")
         check_choice("backbone", backbone, Backbone)
         check_choice("step", step, Step)
         check_choice("bandwidth", bandwidth, Bandwidth)
         check_choice("kernel", kernel, KernelName)
         check_choice("backend", backend, Backend)
-        check_at_least("directions", directions if directions is not None else 1, 1)
         if backbone == "gat" and channels is None:
             raise ValueError("'channels' must be given for backbone 'gat' (got None)")
         self.K = K
         self.lambda_s: float | Tensor = lambda_s
         self.lambda_f: float | Tensor | None = lambda_f
         self.alpha: float | Tensor = alpha
-        self.weight: float | Tensor = weight
+        self.weight: float | Tensor = self.default_weight if weight is None else weight
         self.backbone, self.step, self.bandwidth = backbone, step, bandwidth
         self.fair_steps, self.momentum = fair_steps, momentum
         self.sample, self.sample_seed, self.kernel, self.epsilon = sample, sample_seed, kernel, epsilon
@@ -163,18 +150,16 @@ class GMMDPropagation(nn.Module):
         if self.attention is not None:
             self.attention.reset_parameters()
 
-    def prepare(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32) -> Adjacency | Structure:
-        """Return the graph in the form the layer multiplies with, to be built once and passed to `forward`."""
-        if self.backbone == "gat":
-            return Structure(edge_index, num_nodes)
-        return Adjacency.from_edge_index(edge_index, num_nodes, self.operator_kind, epsilon=self.epsilon, dtype=dtype)
+    def prepare(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32) -> SparseOperator:
+        """Return the graph's operator, to be built once and passed to `forward`."""
+        return SparseOperator.from_edge_index(
+            edge_index, num_nodes, self.operator_kind, epsilon=self.epsilon, dtype=dtype
+        )
 
     @property
-    def operator_kind(self) -> Kind:
-        """Return the kind of the fixed operator that a layer multiplies with; attention has none."""
-        if self.backbone == "gin":
-            return "gin" if self.step == "paper" else "gin_mean"
-        return "mean" if self.backbone == "sage" else "gcn"
+    def operator_kind(self) -> OperatorKind:
+        """Return the kind of the operator that a layer multiplies with."""
+        return "gin_mean" if self.backbone == "gin" and self.step == "stable" else self.backbone
 
     # Which kernel sums it takes depends on the data: a compiler leaves the layer as it is.
     @torch.compiler.disable  # type: ignore[untyped-decorator] # torch's own
@@ -189,7 +174,7 @@ class GMMDPropagation(nn.Module):
                 f"'x_in' must be a float32 or float64 tensor (N, c) (got shape {tuple(x_in.shape)}, {x_in.dtype})"
             )
         groups = self._groups(x_in, sens)
-        term_at = self._own_term(groups) if reference is None else self._stored_term(groups, reference)
+        term_at: TermAt = self._own_terms(groups) if reference is None else self._replayed_terms(groups, reference)
         usable = x_in.detach().abs().amax((-2, -1), keepdim=True) < _LARGEST
         if bool(usable.all()):
             return self._propagate(x_in, graph, term_at)
@@ -198,14 +183,14 @@ class GMMDPropagation(nn.Module):
 
     @torch.no_grad()
     def record(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups, reference: Reference) -> None:
-        """Keep in `reference` what moves the nodes, so that others can move among them; without a batch axis."""
+        """Record in `reference` what moves the nodes, so that others can move among them; without a batch axis."""
         groups = self._groups(x_in, sens)
-        term_at, layers = self._own_term(groups), iter(reference)
-        self._propagate(x_in, graph, lambda F: RecordedTerm.of(term_at(F), next(layers)))
+        term_at, layers = self._own_terms(groups), iter(reference)
+        self._propagate(x_in, graph, lambda F: RecordedTerm(term_at(F), next(layers)))
         reference.scales = groups.scales.clone()
 
     def empty_reference(self) -> Reference:
-        """Return a reference with room for what these layers feel."""
+        """Return a reference with room for the fields of these layers."""
         return Reference(self.K, 1 if self.step == "paper" else self.fair_steps + 1)
 
     def _groups(self, x_in: Tensor, sens: Tensor | Groups) -> Groups:
@@ -214,57 +199,38 @@ class GMMDPropagation(nn.Module):
             raise ValueError(f"'sens' must have {x_in.shape[-2]} entries (got {groups.membership.shape[-2]})")
         return groups
 
-    def _own_term(self, groups: Groups) -> Callable[[Tensor], FairnessTerm]:
-        """Return what gives the fairness term of the nodes themselves, with the kernel and weight of some `F`."""
-        drawn = self._draw(groups)
+    def _own_terms(self, groups: Groups) -> Callable[[Tensor], FairnessTerm]:
+        # Other nodes take part at each call in training, always the same in evaluation.
+        drawn = draw(groups, self.sample, None if self.training else self.sample_seed)
         discrepancy = self._discrepancy(groups if drawn is None else groups.rows(drawn), _EPS)
         return lambda F: self._term(F, discrepancy, drawn)
 
-    def _stored_term(self, groups: Groups, reference: Reference) -> TermAt:
-        """Return what gives the fairness terms of a reference, layer by layer."""
+    def _replayed_terms(self, groups: Groups, reference: Reference) -> TermAt:
         discrepancy, layers = self._discrepancy(groups, _EPS), iter(reference)
-        return lambda F: StoredTerm(next(layers), discrepancy)
+        return lambda F: ReplayedTerm(next(layers), discrepancy)
 
     def _propagate(self, x_in: Tensor, graph: Graph, term_at: TermAt) -> Tensor:
-        if self._is_fairness_only:
-            return self._fairness_layer(x_in, term_at)
-        if isinstance(graph, Tensor):
-            graph = self.prepare(graph, x_in.shape[-2], x_in.dtype)
+        smooths = bool(self.lambda_s.any()) if isinstance(self.lambda_s, Tensor) else self.lambda_s > 0
+        if self.step == "stable" and not smooths:
+            # Every layer would start from `x_in` again and do the same; from `F = x_in` each step lowers `h`.
+            if self.fair_steps == 0:
+                return x_in
+            term = term_at(x_in)
+            size = 1 / (1 + term.curvature(x_in))
+            return descend(x_in, size, 1.0, term, self.fair_steps, momentum=self.momentum).moved
+        operator = self.prepare(graph, x_in.shape[-2], x_in.dtype) if isinstance(graph, Tensor) else graph
         F, smoothed = x_in, None
         for _ in range(self.K):
-            F, smoothed = self._layer(F, smoothed, x_in, graph, term_at)
+            F, smoothed = self._layer(F, smoothed, x_in, operator, term_at)
         return F
 
-    @property
-    def _is_fairness_only(self) -> bool:
-        """Return whether nothing is smoothed: every stable layer then starts from `x_in` again and does the same."""
-        if self.step == "paper":
-            return False
-        return not (bool(self.lambda_s.any()) if isinstance(self.lambda_s, Tensor) else self.lambda_s)
-
-    def _fairness_layer(self, x_in: Tensor, term_at: TermAt) -> Tensor:
-        """Return `x_in` after the fairness steps alone; from `F = x_in` each of them lowers `h`."""
-        if not self.fair_steps:
-            return x_in
-        term = term_at(x_in)
-        return self._descend(x_in, 1 / (1 + term.curvature(x_in)), 1.0, term).moved
-
-    def _draw(self, groups: Groups) -> Tensor | None:
-        """Return the nodes that take part: others at each call in training, always the same in evaluation."""
-        return draw(groups, self.sample, None if self.training else self.sample_seed)
-
     def _layer(
-        self,
-        F: Tensor,
-        smoothed: Tensor | None,
-        x_in: Tensor,
-        graph: Adjacency | Structure,
-        term_at: TermAt,
+        self, F: Tensor, smoothed: Tensor | None, x_in: Tensor, operator: SparseOperator, term_at: TermAt
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the next `F` and, where it was needed, the product of the operator with it; given that of this one."""
+        """Return the next `F` and, if it was needed, the operator's product with it; `smoothed` is that with `F`."""
         gamma = 1 / (1 + self.lambda_s)
         if smoothed is None:
-            smoothed = self._smooth(F, graph)
+            smoothed = self._smooth(F, operator)
         Y = torch.lerp(x_in, smoothed, 1 - gamma)
         if self.step == "paper":
             return Y - gamma * term_at(F).gradient(F)[0], None
@@ -272,12 +238,12 @@ class GMMDPropagation(nn.Module):
             return Y, None
         term = term_at(Y)
         size = 1 / (1 / gamma + term.curvature(Y))
-        moved, at_most, is_exact = self._descend(Y, size, gamma, term)
+        moved, at_most, is_exact = descend(Y, size, gamma, term, self.fair_steps, momentum=self.momentum)
         # Only these operators come from an objective; attention and sums over neighbours do not.
-        has_objective = self.backbone == "gcn" and isinstance(graph, Adjacency) and graph.is_symmetric
+        has_objective = self.backbone == "gcn" and operator.is_symmetric
         if not has_objective and not term.was_damped:
             return moved, None
-        next_smoothed = self._smooth(moved, graph)
+        next_smoothed = self._smooth(moved, operator)
         with torch.no_grad():
             # h_s(F) - h_s(moved), the operator being symmetric.
             both = F + moved
@@ -289,21 +255,12 @@ class GMMDPropagation(nn.Module):
         damped = F - size * ((F - Y) / gamma + term.gradient(F)[0])
         return torch.where(lowered[..., None, None], moved, damped), None
 
-    def _descend(self, Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term) -> Descent:
-        """Take the fairness steps from `Y`. A single one has no momentum, and a plain one need not be checked."""
-        take_steps = descend_with_momentum if self.momentum and self.fair_steps > 1 else descend
-        return take_steps(Y, size, gamma, term, self.fair_steps)
-
-    def _smoothness(self, F: Tensor, smoothed: Tensor, x_in: Tensor) -> Tensor:
-        """Return `h_s(F)`, given the product of the operator with `F`."""
-        return (self.lambda_s * F * (F - smoothed) + (F - x_in).square()).sum((-2, -1)) / 2
-
     def objective(
-        self, F: Tensor, x_in: Tensor, graph: Adjacency, sens: Tensor, alpha: float, lambda_f: float
+        self, F: Tensor, x_in: Tensor, graph: SparseOperator, sens: Tensor, alpha: float, lambda_f: float
     ) -> Tensor:
         """Return `h(F)` of the paper's Eq. (fair-GSD), for a fixed kernel and a symmetric operator."""
-        value = self._discrepancy(Groups.of(sens, F.dtype)).value(F, alpha)
-        return self._smoothness(F, graph @ F, x_in) + lambda_f * value
+        smoothness = (self.lambda_s * F * (F - graph @ F) + (F - x_in).square()).sum((-2, -1)) / 2
+        return smoothness + lambda_f * self._discrepancy(Groups.of(sens, F.dtype)).value(F, alpha)
 
     def _discrepancy(self, groups: Groups, eps: float = EPS) -> Discrepancy:
         sums = SumOptions(eps=eps, backend=self.backend, directions=self.directions)
@@ -311,7 +268,7 @@ class GMMDPropagation(nn.Module):
 
     def _term(self, F: Tensor, discrepancy: Discrepancy, drawn: Tensor | None) -> FairnessTerm:
         """Return the fairness term with the kernel and the weight that belong to this `F`."""
-        alpha = torch.as_tensor(one_per_problem(self.alpha), dtype=F.dtype, device=F.device).expand(F.shape[:-2])
+        alpha = torch.as_tensor(as_kernel_argument(self.alpha), dtype=F.dtype, device=F.device).expand(F.shape[:-2])
         if self.bandwidth == "adaptive":
             alpha = alpha / spread(F, drawn).clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
         if self.lambda_f is None:
@@ -321,15 +278,8 @@ class GMMDPropagation(nn.Module):
             lambda_f = torch.as_tensor(self.lambda_f, dtype=F.dtype, device=F.device).expand(*alpha.shape, 1, 1)
         return FairnessTerm(discrepancy, alpha, lambda_f, drawn)
 
-    def _smooth(self, F: Tensor, graph: Adjacency | Structure) -> Tensor:
-        if self.attention is not None:
-            if not isinstance(graph, Structure):
-                raise ValueError("'graph' must be an edge_index or a Structure for backbone 'gat' (got an Adjacency)")
-            out: Tensor = self.attention(F, graph)
-            return out
-        if not isinstance(graph, Adjacency):
-            raise ValueError(f"'graph' must be an edge_index or an Adjacency for backbone {self.backbone!r}")
-        return graph @ F
+    def _smooth(self, F: Tensor, operator: SparseOperator) -> Tensor:
+        return operator @ F if self.attention is None else self.attention(F, operator)
 
     def __repr__(self) -> str:
         fairness = f"lambda_f={self.lambda_f}" if self.lambda_f is not None else f"weight={self.weight}"

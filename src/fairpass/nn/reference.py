@@ -1,26 +1,25 @@
 """The reference population of the fair layers: the fields in which the nodes of the fitted graph moved.
 
-In the fair layers every node is moved by all others, so that a score would depend on who else is scored. What moves a
-node are a few kernel sums over all nodes. Kept with the model, they move a new node as they would have moved it among
-the fitted ones: alone, in any company, and without the fitted graph.
+In the fair layers every node is moved by all others, so a score would depend on who else is scored. What moves a node
+are a few kernel sums over all nodes. Kept with the model, they move a new node as they would have moved it among the
+fitted ones: alone, in any company, and without the fitted graph.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from fairpass.kernels import Discrepancy, Groups
+from fairpass.kernels import Groups
 from fairpass.kernels.field import KINDS, Field, field_of
-from fairpass.nn.buffers import check_buffers
-from fairpass.nn.fairness import FairnessTerm
+from fairpass.nn.validation import check_buffers
 
 _FIELD_TENSORS = tuple(dict.fromkeys(name for kind in KINDS for name in kind.__dataclass_fields__))
+_LAYER_TENSORS = ("alpha", "lambda_f", "accepted", "lowered")
 
 
 class StoredField(nn.Module):
-    """A kernel field as buffers; empty until something is kept."""
+    """A kernel field as buffers; empty until one is kept."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,72 +31,55 @@ class StoredField(nn.Module):
         for name, value in kept.tensors().items():
             setattr(self, name, value)
 
-    @property
-    def field(self) -> Field:
-        """Return the field of the buffers."""
-        return field_of({name: value for name, value in self.named_buffers() if value is not None})
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether nothing is kept."""
-        return not any(True for _ in self.buffers())
-
-
-class StoredLayer(nn.Module):
+class ReferenceLayer(nn.Module):
     """One layer's kernel parameter, weight, decisions and fields.
 
-    Buffers: `alpha` and `lambda_f`; `accepted`, whether its steps with momentum were; and `lowered`, whether the layer
-    lowered the objective, so that it was not damped.
+    Buffers: `alpha` and `lambda_f`; `accepted`, whether its steps with momentum were accepted; `lowered`, whether the
+    layer lowered the objective, so that it was not damped.
     """
 
     alpha: Tensor
     lambda_f: Tensor
     accepted: Tensor
     lowered: Tensor
+    fields: Any  # a ModuleList of StoredField
 
     def __init__(self, steps: int) -> None:
         super().__init__()
-        for name in ("alpha", "lambda_f", "accepted", "lowered"):
+        for name in _LAYER_TENSORS:
             self.register_buffer(name, None)
         self.fields = nn.ModuleList(StoredField() for _ in range(steps))
 
-    def kept(self) -> Iterator[Field]:
-        """Yield the fields in the order in which they were felt."""
-        for stored in self.fields:
-            assert isinstance(stored, StoredField)
-            if not stored.is_empty:
-                yield stored.field
+    def recorded_fields(self) -> list[Field]:
+        """Return the fields in the order of the layer's steps."""
+        return [field_of(tensors) for stored in self.fields if (tensors := dict(stored.named_buffers()))]
 
     def check(self, channels: int) -> None:
         """Raise `ValueError` unless the buffers are those of a layer on this many columns."""
-        check_buffers(self, dict.fromkeys(("alpha", "lambda_f", "accepted", "lowered"), ()))
-        for one in self.kept():
-            if one.dimension != channels:
-                raise ValueError(f"a kernel field must be of {channels} dimensions (got {one.dimension})")
+        check_buffers(self, dict.fromkeys(_LAYER_TENSORS, ()))
+        for field in self.recorded_fields():
+            if field.dimension != channels:
+                raise ValueError(f"a kernel field must be of {channels} dimensions (got {field.dimension})")
 
 
 class Reference(nn.Module):
     """What is kept of the fitted graph's groups; empty until the layers are recorded.
 
-    Args:
-        layers: number of layers.
-        steps: number of fields that a layer feels at most.
-
-    Buffer `scales`: what a node of each group counts, see :class:`~fairpass.kernels.Groups`.
+    Buffer `scales`: the weight of a node of each group, see :class:`~fairpass.kernels.Groups`. Each layer has room for
+    the fields of `steps` steps.
     """
 
     scales: Tensor | None
+    layers: Any  # a ModuleList of ReferenceLayer
 
     def __init__(self, layers: int, steps: int) -> None:
         super().__init__()
         self.register_buffer("scales", None)
-        self.layers = nn.ModuleList(StoredLayer(steps) for _ in range(layers))
+        self.layers = nn.ModuleList(ReferenceLayer(steps) for _ in range(layers))
 
-    def __iter__(self) -> Iterator[StoredLayer]:
-        """Yield the layers."""
-        for layer in self.layers:
-            assert isinstance(layer, StoredLayer)
-            yield layer
+    def __iter__(self) -> Iterator[ReferenceLayer]:
+        return iter(self.layers)
 
     @property
     def is_empty(self) -> bool:
@@ -115,65 +97,3 @@ class Reference(nn.Module):
         check_buffers(self, {"scales": (columns,)})
         for layer in self:
             layer.check(channels)
-
-
-@dataclass(frozen=True)
-class RecordedTerm(FairnessTerm):
-    """A fairness term that keeps what it does to the nodes in a layer of a reference."""
-
-    layer: StoredLayer = field(kw_only=True)
-    _fields: Iterator[nn.Module] = field(init=False, repr=False)
-
-    @classmethod
-    def of(cls, term: FairnessTerm, layer: StoredLayer) -> "RecordedTerm":
-        """Return a term that keeps what it does."""
-        return cls(term.discrepancy, term.alpha, term.lambda_f, term.drawn, layer=layer)
-
-    def __post_init__(self) -> None:
-        layer = self.layer
-        layer.alpha, layer.lambda_f = self.alpha.detach().clone(), self.lambda_f.detach().reshape(()).clone()
-        layer.accepted = layer.lowered = torch.tensor(True)
-        object.__setattr__(self, "_fields", iter(layer.fields))
-
-    def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient and the value, and keep the field."""
-        stored = next(self._fields)
-        assert isinstance(stored, StoredField)
-        stored.keep(self.discrepancy.field(self._taking_part(F), self.alpha))
-        return super().gradient(F)
-
-    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether the steps are accepted, and keep it."""
-        self.layer.accepted, value = super().accepts(limit, moved)
-        return self.layer.accepted, value
-
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
-        """Return whether the layer lowers the objective, and keep it."""
-        self.layer.lowered = super().stays_below(moved, at_most, F, gained, is_exact=is_exact)
-        return self.layer.lowered
-
-
-class StoredTerm:
-    """The fairness term as nodes feel it that move in the fields of a stored layer; decisions are as they were."""
-
-    def __init__(self, layer: StoredLayer, discrepancy: Discrepancy) -> None:
-        self.layer, self.discrepancy = layer, discrepancy
-        self._fields = layer.kept()
-        self.was_damped = not bool(layer.lowered)
-
-    def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient in the next field; the value is not known, and nothing depends on it."""
-        gradient = self.discrepancy.gradient_in(next(self._fields), F)
-        return self.layer.lambda_f.to(F) * gradient, F.new_zeros(())
-
-    def curvature(self, F: Tensor) -> Tensor:
-        """Return the bound of each node's group."""
-        return self.layer.lambda_f.to(F) * self.discrepancy.curvature(self.layer.alpha.to(F))
-
-    def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether the steps were accepted."""
-        return self.layer.accepted.to(moved.device), limit
-
-    def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
-        """Return whether the layer lowered the objective."""
-        return self.layer.lowered.to(moved.device)

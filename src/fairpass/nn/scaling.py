@@ -1,4 +1,4 @@
-"""Features brought to a common scale inside a model, so that a new graph is scaled as the fitted one was."""
+"""Feature scaling inside a model, so that a new graph is scaled as the fitted one was."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ InputScale = Literal["given", "standard", "minmax"]
 
 
 class FeatureScaler(nn.Module):
-    """Shifts and scales each feature by what it measured on the fitted graph.
+    """Shifts and scales each feature by its statistics on the fitted graph.
 
     Args:
         scale: `"given"` leaves the features as they are, `"standard"` gives them mean 0 and variance 1, and

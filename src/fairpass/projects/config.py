@@ -1,210 +1,218 @@
-"""What a `fairpass.toml` says: its sections, as frozen dataclasses, read strictly."""
+"""The settings file of a project, `fairpass.toml`: its sections as pydantic models, read strictly.
 
+The descriptions of the fields are the comments of the file that `fairpass init` writes.
+"""
+
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from fairpass.projects.strict import ConfigError, check_keys, read_section
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-__all__ = ["Choice", "Config", "ConfigError", "load_config"]
+from fairpass.datasets.options import TableOptions
+from fairpass.errors import FairpassError, did_you_mean, validation_message
 
-
-# The library's own type would do, but it comes with torch: a test keeps this equal to it.
+# The same as `fairpass.methods.gmmd_program.Criterion`, without importing torch; a test compares the two.
 Criterion = Literal["dp", "eo", "odds"]
 
-
-@dataclass(frozen=True)
-class DataSection:
-    """The tables, and the columns in them that are not features."""
-
-    nodes: str
-    label: str
-    edges: str | None = None
-    similarity: float | None = None
-    id: str | None = None
-    source: str | None = None
-    target: str | None = None
-    positive: str | int | None = None
-    text_encoding: str = "utf-8"
+# Where the defaults of a project differ from those of `from_tables`: an audit should run on tables with gaps.
+TABLE_DEFAULTS = {"min_group_size": 10, "missing_sensitive": "unknown", "missing": "indicator"}
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Who is to be treated alike."""
-
-    sensitive: str | list[str]
-    bins: dict[str, int | list[int | float]] = field(default_factory=dict)
-    min_size: int = 10
-    small: Literal["error", "other"] = "error"
-    missing: Literal["error", "unknown"] = "unknown"
-    as_feature: bool = False
+class ConfigError(FairpassError, ValueError):
+    """A settings file is invalid."""
 
 
-@dataclass(frozen=True)
-class Features:
-    """What a model may look at."""
+class Settings(BaseModel):
+    """Base of all sections: immutable, without unknown keys, without conversions between types."""
 
-    use: list[str] | None = None
-    drop: list[str] = field(default_factory=list)
-    missing: Literal["error", "drop", "mean", "indicator"] = "indicator"
-    scale: Literal["minmax", "standard", "none"] = "standard"
-    max_levels: int = 50
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
-@dataclass(frozen=True)
-class SplitSection:
-    """Which nodes are learnt from, chosen by, and measured on."""
+def _known_method(name: str, field: ValidationInfo) -> str:
+    from fairpass.methods import names
 
-    column: str | None = None
-    fractions: list[int | float] = field(default_factory=lambda: [0.5, 0.25, 0.25])
-    seed: int = 0
+    known = [each for each in names() if each != "constant"]  # the constant is always compared with
+    if name not in known:
+        raise ValueError(f"'{field.field_name}' must be among {', '.join(known)} (got {name!r})")
+    return name
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which of the tuned configurations to take: `fairness`, or limits, or neither."""
+def _valid_budget(budget: str | int) -> str | int:
+    from fairpass.tuning.budget import Budget
+
+    Budget.of(budget)
+    return budget
+
+
+MethodName = Annotated[str, AfterValidator(_known_method)]
+
+
+def _has_criterion(method: str) -> bool:
+    from fairpass import methods
+
+    return "criterion" in methods.method(method)().hyperparameters
+
+
+class Choice(Settings):
+    """Which of the tuned configurations to use: by `fairness`, by limits, or by neither."""
 
     fairness: float | None = None
+    """Trade-off between accuracy and fairness: 0 is the most accurate, 1 the fairest configuration on the validation
+    nodes."""
     max_dp: float | None = None
+    """Or, instead of fairness: the most accurate configuration with at most this difference in demographic parity (the
+    fraction of positive predictions)."""
     max_eo: float | None = None
+    """The same for equal opportunity (the fraction of positive nodes that are predicted positive)."""
 
-    def __post_init__(self) -> None:
-        """Refuse wishes that contradict each other, however they were given."""
+    @model_validator(mode="after")
+    def _no_contradiction(self) -> Self:
         from fairpass.tuning.choice import check_wishes
 
-        check_wishes(**vars(self))
+        check_wishes(**self.model_dump())
+        return self
 
 
-@dataclass(frozen=True)
-class Tuning:
+class Tuning(Settings):
     """What to search, and for how long."""
 
-    methods: list[str] = field(default_factory=lambda: ["gmmd"])
-    budget: str | int = "5m"
-    seeds: int = 1
-    epochs: int = 100
+    methods: list[MethodName] = Field(default=["gmmd"], min_length=1)
+    """Methods that share the budget; `fairpass methods` lists them."""
+    budget: Annotated[str | int, AfterValidator(_valid_budget)] = "5m"
+    """Time to search ("90s", "5m", "1h"), or number of configurations to try. With a larger budget, the next run
+    continues the search."""
+    epochs: int = Field(default=100, ge=1)
+    """Number of epochs of every training."""
+    seeds: int = Field(default=1, ge=1)
+    """Number of seeds per configuration; more are slower and less noisy."""
     criterion: Criterion = "dp"
+    """What gmmd equalizes between groups: the predictions for all nodes ("dp"), for nodes with the positive label
+    ("eo"), or for the nodes of each label ("odds")."""
 
-    def fixed(self, name: str) -> dict[str, Any]:
-        """Return what is the same for all settings of a method, by name."""
-        return {"epochs": self.epochs, **({"criterion": self.criterion} if _has_criterion(name) else {})}
+    @model_validator(mode="after")
+    def _criterion_has_effect(self) -> Self:
+        from fairpass.methods import names
+
+        if self.criterion != "dp" and not any(map(_has_criterion, self.methods)):
+            able, tuned = ", ".join(filter(_has_criterion, names())), ", ".join(self.methods)
+            raise ValueError(
+                f"'criterion' must be 'dp' unless one of {able} is tuned (got {self.criterion!r} for {tuned})"
+            )
+        return self
+
+    def fixed(self, method: str) -> dict[str, Any]:
+        """Return the settings that are the same in all configurations of a method."""
+        return {"epochs": self.epochs, **({"criterion": self.criterion} if _has_criterion(method) else {})}
 
 
-@dataclass(frozen=True)
-class TrainingSection:
+class TrainingSection(Settings):
     """What to train in the end."""
 
-    reference: str = "gcn"
-    seeds: int = 3
+    seeds: int = Field(default=3, ge=1)
+    """Number of seeds of the chosen configuration and of the models it is compared with."""
+    reference: MethodName = "gcn"
+    """Method without fairness to compare with, in addition to logistic regression."""
 
 
-@dataclass(frozen=True)
-class Predictions:
+class Predictions(Settings):
     """How predictions are written."""
 
     format: Literal["csv", "parquet"] = "csv"
+    """File format of the predictions."""
 
 
-@dataclass(frozen=True)
-class Config:
-    """A whole project; paths are relative to `folder`, where its file is."""
-
-    folder: Path
-    file: str
-    name: str
-    data: DataSection
-    groups: Groups
-    directory: str | None = None
-    question: str = ""
-    features: Features = field(default_factory=Features)
-    split: SplitSection = field(default_factory=SplitSection)
-    choice: Choice = field(default_factory=Choice)
-    tuning: Tuning = field(default_factory=Tuning)
-    training: TrainingSection = field(default_factory=TrainingSection)
-    predictions: Predictions = field(default_factory=Predictions)
-
-    @property
-    def run_directory(self) -> Path:
-        """Where everything is made."""
-        return self.folder / (self.directory or f"runs/{self.name}")
-
-    def path(self, given: str) -> Path:
-        """Return the path of a file that the configuration names."""
-        return self.folder / given
-
-    def but(
-        self,
-        *,
-        choice: Choice | None = None,
-        budget: str | int | None = None,
-        epochs: int | None = None,
-        criterion: Criterion | None = None,
-    ) -> "Config":
-        """Return the configuration with what the command line says instead."""
-        from fairpass.tuning.budget import Budget
-
-        tuning = self.tuning
-        if budget is not None:
-            Budget.of(budget)  # an error if it is none
-            tuning = replace(tuning, budget=budget)
-        if epochs is not None:
-            tuning = replace(tuning, epochs=epochs)
-        if criterion is not None:
-            tuning = replace(tuning, criterion=criterion)
-            _check_criterion(tuning, "")
-        return replace(self, choice=choice or self.choice, tuning=tuning)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was asked, in JSON's types."""
-        return {name: value for name, value in asdict(self).items() if name not in {"folder", "file"}}
-
-    def table_arguments(self) -> dict[str, Any]:
-        """Return the arguments of `from_tables`."""
-        data, groups, features, split = self.data, self.groups, self.features, self.split
-        return {
-            "nodes": self.path(data.nodes),
-            "edges": None if data.edges is None else self.path(data.edges),
-            "similarity": data.similarity,
-            "id": data.id,
-            "source": data.source,
-            "target": data.target,
-            "label": data.label,
-            "positive": data.positive,
-            "text_encoding": data.text_encoding,
-            "sensitive": groups.sensitive,
-            "sens_bins": groups.bins or None,
-            "min_group_size": groups.min_size,
-            "small_groups": groups.small,
-            "missing_sensitive": groups.missing,
-            "keep_sensitive": groups.as_feature,
-            "features": features.use,
-            "drop": features.drop,
-            "missing": features.missing,
-            "scale": features.scale,
-            "max_levels": features.max_levels,
-            "split": split.column,
-            "fractions": tuple(split.fractions),
-            "seed": split.seed,
-        }
-
-
-_SECTIONS: Mapping[str, type[Any]] = {
-    "data": DataSection,
-    "groups": Groups,
-    "features": Features,
-    "split": SplitSection,
+SECTIONS: Mapping[str, type[Settings]] = {
     "choice": Choice,
     "tuning": Tuning,
     "training": TrainingSection,
     "predictions": Predictions,
 }
-_TEXTS = ("name", "directory", "question")
+
+
+def _table_keys() -> dict[str, dict[str, str]]:
+    """Return the sections about tables: each key and the field of `TableOptions` that it sets."""
+    keys: dict[str, dict[str, str]] = {"data": {"nodes": "nodes", "edges": "edges"}}
+    for name, field in TableOptions.model_fields.items():
+        if isinstance(field.json_schema_extra, dict):
+            keys.setdefault(str(field.json_schema_extra["section"]), {})[
+                str(field.json_schema_extra["key"] or name)
+            ] = name
+    return keys
+
+
+TABLE_KEYS = _table_keys()
+_SPELLINGS = {name: f"[{section}] '{key}'" for section, keys in TABLE_KEYS.items() for key, name in keys.items()}
+
+
+class Config(Settings):
+    """A project; paths are relative to `folder`, the directory of its settings file."""
+
+    folder: Path
+    file: str
+    name: str
+    directory: str | None = None
+    question: str = ""
+    nodes: str
+    """Table of nodes, one row per node: .csv, .tsv or .parquet."""
+    edges: str | None = None
+    """Table of edges, one row per edge: .csv, .tsv or .parquet."""
+    tables: TableOptions
+    choice: Choice
+    tuning: Tuning
+    training: TrainingSection
+    predictions: Predictions
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_directory_name(cls, name: str) -> str:
+        if not name or Path(name).name != name:
+            raise ValueError(f"'name' must be a name for a directory (got {name!r})")
+        return name
+
+    @property
+    def run_directory(self) -> Path:
+        """The directory for all results."""
+        return self.folder / (self.directory or f"runs/{self.name}")
+
+    @property
+    def table_paths(self) -> dict[str, Path]:
+        """The tables by their names in the file."""
+        return {name: self.folder / name for name in (self.nodes, self.edges) if name is not None}
+
+    def table_arguments(self) -> dict[str, Any]:
+        """Return the arguments of `from_tables`."""
+        edges = None if self.edges is None else self.folder / self.edges
+        return {"nodes": self.folder / self.nodes, "edges": edges, **self.tables.model_dump()}
+
+    def replaced(self, *, choice: Choice | None = None, **tuning: Any) -> "Config":
+        """Return the configuration with another choice and other values in `[tuning]`; None keeps what it has."""
+        given = {name: value for name, value in tuning.items() if value is not None}
+        changes = {"choice": choice or self.choice, "tuning": _read(Tuning, {**self.tuning.model_dump(), **given}, "")}
+        return self.model_copy(update=changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sections as the file has them, in JSON's types."""
+        tables = {"nodes": self.nodes, "edges": self.edges, **self.tables.model_dump()}
+        return {
+            **self.model_dump(exclude={"folder", "file", "nodes", "edges", "tables"}),
+            **{section: {key: tables[name] for key, name in keys.items()} for section, keys in TABLE_KEYS.items()},
+        }
 
 
 def load_config(path: str | Path) -> Config:
-    """Read a configuration; whatever is wrong with it is a `ConfigError` that names the file and the key."""
+    """Read a settings file; a `ConfigError` names the file, the section and the key that is wrong."""
     path = Path(path)
     if not path.is_file():
         raise ConfigError(f"there is no file {str(path)!r}: `fairpass init` writes one")
@@ -212,76 +220,46 @@ def load_config(path: str | Path) -> Config:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{str(path)!r} is not a TOML file: {error}") from None
-    check_keys(values, [*_TEXTS, *_SECTIONS], str(path))
-    for section in ("data", "groups"):
-        if section not in values:
-            raise ConfigError(f"{path} must have a section [{section}]")
-    for name in _TEXTS:
-        if not isinstance(values.get(name, ""), str):
-            raise ConfigError(f"{path} {name} must be text (got {values[name]!r})")
-    sections = {
-        name: read_section(kind, values[name], f"{path}: [{name}]")
-        for name, kind in _SECTIONS.items()
-        if name in values
-    }
-    texts = {name: values[name] for name in _TEXTS if name in values}
-    config = Config(folder=path.parent, file=path.name, **{"name": path.parent.resolve().name, **texts}, **sections)
-    _check(config, path)
-    return config
+    _check_keys(values, ["name", "directory", "question", *TABLE_KEYS, *SECTIONS], f"{path}: ")
+    for section in (*TABLE_KEYS, *SECTIONS):
+        if not isinstance(values.setdefault(section, {}), dict):
+            raise ConfigError(f"{path}: [{section}] must be a table with keys (got {values[section]!r})")
+    tables = _table_options({section: values.pop(section) for section in TABLE_KEYS}, path)
+    sections = {name: _read(kind, values.pop(name), f"{path}: [{name}] ") for name, kind in SECTIONS.items()}
+    about = {"folder": path.parent, "file": path.name, "name": path.parent.resolve().name, **values}
+    return _read(Config, {**about, **tables, **sections}, f"{path}: ")
 
 
-def _check(config: Config, path: Path) -> None:
-    """Refuse values that no step could work with, before any step begins."""
-    from fairpass.methods import names
-    from fairpass.tuning.budget import Budget
+def _table_options(sections: Mapping[str, Mapping[str, Any]], path: Path) -> dict[str, Any]:
+    """Return `nodes`, `edges` and `tables` from the sections about tables; keys may be the library's own names, too."""
+    options: dict[str, Any] = {}
+    for section, values in sections.items():
+        known = TABLE_KEYS[section]
+        _check_keys(values, {**known, **dict.fromkeys(known.values())}, f"{path}: [{section}] ")
+        for key, value in values.items():
+            if known.get(key, key) in options:
+                raise ConfigError(f"{path}: [{section}] '{key}' is given twice, under two names")
+            options[known.get(key, key)] = value
+    files: dict[str, Any] = {name: options.pop(name) for name in ("nodes", "edges") if name in options}
+    tables = _read(TableOptions, {**TABLE_DEFAULTS, **options}, f"{path}: ")
+    return {**files, "tables": tables}
 
-    def refuse(key: str, expected: str, got: Any) -> None:
-        raise ConfigError(f"{path}: {key} must be {expected} (got {got!r})")
 
-    given = config.groups.sensitive
-    if not given or not all([given] if isinstance(given, str) else given):
-        refuse("[groups] sensitive", "the column with the sensitive attribute", config.groups.sensitive)
-    if not config.data.label:
-        refuse("[data] label", "the column to predict", config.data.label)
-    if not config.name or Path(config.name).name != config.name:
-        refuse("name", "a name for a directory", config.name)
-    if not config.tuning.methods:
-        refuse("[tuning] methods", "at least one method", config.tuning.methods)
-    for key, method in [("[training] reference", config.training.reference)] + [
-        ("[tuning] methods", method) for method in config.tuning.methods
-    ]:
-        # The constant is always there to compare with.
-        known = [name for name in names() if name != "constant"]
-        if method not in known:
-            refuse(key, f"among {', '.join(known)}", method)
-    counts = {
-        "[tuning] seeds": config.tuning.seeds,
-        "[tuning] epochs": config.tuning.epochs,
-        "[training] seeds": config.training.seeds,
-    }
-    for key, count in counts.items():
-        if count < 1:
-            refuse(key, "at least 1", count)
-    _check_criterion(config.tuning, f"{path}: [tuning] ")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _read(kind: type[Model], values: Mapping[str, Any], where: str) -> Model:
     try:
-        Budget.of(config.tuning.budget)
-    except ValueError as error:
-        raise ConfigError(f"{path}: [tuning] {error}") from None
+        return kind(**values)
+    except ValidationError as error:
+        message = validation_message(error, kind.model_fields, "key")
+    if kind in (TableOptions, Config):  # options of tables have other names in the file
+        said, bracket, got = message.partition(" (")
+        message = re.sub(r"'(\w+)'", lambda found: _SPELLINGS.get(found[1], found[0]), said) + bracket + got
+    raise ConfigError(where + message)
 
 
-def _has_criterion(name: str) -> bool:
-    from fairpass.methods import method
-
-    return "criterion" in method(name)().hyperparameters
-
-
-def _check_criterion(tuning: Tuning, where: str) -> None:
-    """Refuse a criterion that no method would follow."""
-    from fairpass.methods import names
-
-    if tuning.criterion != "dp" and not any(map(_has_criterion, tuning.methods)):
-        able = ", ".join(filter(_has_criterion, names()))
-        raise ConfigError(
-            f"{where}'criterion' must be 'dp' unless one of {able} is tuned "
-            f"(got {tuning.criterion!r} for {', '.join(tuning.methods)})"
-        )
+def _check_keys(values: Mapping[str, Any], known: Any, where: str) -> None:
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"{where}there is no key '{key}': {did_you_mean(key, known)}")

@@ -1,4 +1,4 @@
-"""A model's predictions for every node, as a table and as a file."""
+"""Predictions of a model as a table and as a file."""
 
 import os
 from pathlib import Path
@@ -20,15 +20,10 @@ _SPLITS = ("train", "val", "test")
 
 
 def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.DataFrame:
-    """Return one row per node: its id, score, predicted label, group, and split if it is in one.
+    """Return one row per node: id, score, predicted label, group and, if there are splits, the split.
 
-    The score is the probability of the positive label; with more than two labels there is one for each. Of a graph
-    that was joined from known and new nodes (`datasets.join`), only the new ones have a row.
-
-    Args:
-        model: the fitted classifier.
-        data: the graph.
-        scoring: keyword arguments of `predict_proba`.
+    The score is the probability of the positive label; with more than two labels there is a score for each. If the
+    graph joins known and new nodes (`datasets.join`), only the new ones have a row. `scoring` goes to `predict_proba`.
     """
     nodes = torch.arange(data.num_nodes)
     if data.get("new_mask") is not None:
@@ -57,7 +52,7 @@ def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.
 
 
 def _for_new_nodes(sens: Tensor, scoring: dict[str, Any]) -> dict[str, Any]:
-    """Refuse new nodes of unknown group if that is the policy; nobody asks for the group of a known node."""
+    """Refuse new nodes of unknown group if that is the policy; the groups of known nodes are not needed."""
     if scoring.get("unknown_group") != "error":
         return scoring
     unknown = int((sens < 0).sum())
@@ -67,7 +62,7 @@ def _for_new_nodes(sens: Tensor, scoring: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
-    """Write a table as CSV or Parquet, as the ending of the path says."""
+    """Write a table as CSV or Parquet, depending on the suffix of the path."""
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise DataError(f"'path' must end in {' or '.join(SUFFIXES)} (got {str(path)!r})")

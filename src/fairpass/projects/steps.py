@@ -1,13 +1,12 @@
-"""The steps of a project, each from files to files."""
+"""The steps of a project; each reads files of the run directory and writes others."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from fairpass.datasets import describe, find_bias
 from fairpass.datasets.graph_gain import graph_gain
-from fairpass.methods import Constant, Logistic, NodeClassifier, load_model
+from fairpass.methods import Constant, Logistic, NodeClassifier, load_model, method
 from fairpass.projects.predictions import prediction_table, write_table
 from fairpass.projects.workspace import Workspace
 from fairpass.runs import Comparison, RunRecord, fit_all, tradeoff
@@ -17,20 +16,18 @@ from fairpass.tuning import Budget, Point, Progress, Tuned, decide, tune
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what it is called, what it builds on, and what makes its files."""
+    """A step: the steps and the sections of the settings file that its result depends on, and what makes its files."""
 
     name: str
     title: str
     needs: tuple[str, ...]
     sections: tuple[str, ...]
-    """Of the configuration: those that its result depends on."""
     run: Callable[[Workspace], Sequence[str]]
-    """Makes its files, and returns their names."""
+    """Makes the files and returns their names."""
 
 
 def _load(space: Workspace) -> Sequence[str]:
     data = space.data
-    known = [(data.sens == group) for group in range(len(data.group_names))]
     document = {
         "fingerprint": fingerprint(data),
         "nodes": data.num_nodes,
@@ -38,7 +35,7 @@ def _load(space: Workspace) -> Sequence[str]:
         "features": list(data.feature_names),
         "labels": {name: int((data.y == label).sum()) for label, name in enumerate(data.label_names)},
         "unlabelled": int((data.y < 0).sum()),
-        "groups": {name: int(of_group.sum()) for name, of_group in zip(data.group_names, known, strict=True)},
+        "groups": {name: int((data.sens == group).sum()) for group, name in enumerate(data.group_names)},
         "unknown_group": int((data.sens < 0).sum()),
         "split": {part: int(data[f"{part}_mask"].sum()) for part in ("train", "val", "test")},
         "provenance": data.provenance,
@@ -48,118 +45,113 @@ def _load(space: Workspace) -> Sequence[str]:
 
 def _audit(space: Workspace) -> Sequence[str]:
     statistics = describe(space.data, leakage_auc=True)
-    findings = [finding.to_dict() for finding in find_bias(statistics)]
     document = {
         "statistics": statistics.to_dict(),
-        "findings": findings,
+        "findings": [finding.to_dict() for finding in find_bias(statistics)],
         "graph_gain": graph_gain(space.data).to_dict(),
     }
     return [space.write("audit.json", document)]
 
 
 def _tune(space: Workspace) -> Sequence[str]:
-    wanted, written = space.config.tuning, []
-    whole = Budget.of(wanted.budget)
-    seconds = None if whole.seconds is None else whole.seconds / len(wanted.methods)
+    wanted = space.config.tuning
+    whole, share = Budget.of(wanted.budget), 1 / len(wanted.methods)
+    budget = whole if whole.seconds is None else replace(whole, seconds=whole.seconds * share)
     for number, name in enumerate(wanted.methods):
 
         def show(progress: Progress, number: int = number, name: str = name) -> None:
-            done = (number + progress.fraction) / len(wanted.methods)
-            space.show(done, f"{name}, {progress.finished} configurations tried")
+            space.show((number + progress.fraction) * share, f"{name}, {progress.finished} configurations tried")
 
         tuned = tune(
             space.data,
             name,
-            budget=dataclasses.replace(whole, seconds=seconds),
+            budget=budget,
             storage=space.path("tuning.db"),
             seeds=wanted.seeds,
             fixed=wanted.fixed(name),
             strategy="motpe",
             callback=show,
         )
-        tuned.save(space.path(f"tuning-{name}.json"))
-        written.append(f"tuning-{name}.json")
-    return written
+        tuned.save(space.path(_tuning_file(name)))
+    return [_tuning_file(name) for name in wanted.methods]
+
+
+def _tuning_file(method: str) -> str:
+    return f"tuning-{method}.json"
 
 
 def _points(space: Workspace) -> list[Point]:
-    files = [space.path(f"tuning-{name}.json") for name in space.config.tuning.methods]
+    files = [space.path(_tuning_file(name)) for name in space.config.tuning.methods]
     return [point for file in files for point in Tuned.load(file).points]
 
 
 def _train(space: Workspace) -> Sequence[str]:
-    config, points = space.config, _points(space)
-    decision = decide(points, **dataclasses.asdict(config.choice))
-    chosen, reference = decision.point.method, config.training.reference
-    plain = f"{reference}, not tuned" if reference == chosen else reference
-    seeds = range(config.training.seeds)
-    planned: dict[str, list[NodeClassifier]] = {
-        Constant.name: [Constant(training=Constant.default_training().but(seed=seed)) for seed in seeds],
-        plain: [space.plain(reference, seed) for seed in seeds],
-        # Without a graph, and often hard to beat.
-        Logistic.name: [space.plain(Logistic.name, seed) for seed in seeds],
-        chosen: [decision.point.classifier(seed=seed) for seed in seeds],
+    points, wishes, wanted = _points(space), space.config.choice.model_dump(), space.config.training
+    decision = decide(points, **wishes)
+    chosen = decision.point.method
+    reference = f"{wanted.reference}, not tuned" if wanted.reference == chosen else wanted.reference
+    # Logistic regression has no graph and is often hard to beat. A later entry replaces one with the same name.
+    stems = {Constant.name: "constant", reference: "reference", Logistic.name: "logistic", chosen: "chosen"}
+    files = {
+        name: [f"models/{stem}-{seed}.safetensors" for seed in range(wanted.seeds)] for name, stem in stems.items()
     }
-    stems = {Constant.name: "constant", Logistic.name: "logistic", plain: "reference", chosen: "chosen"}
-    files = {name: [_model_file(stems[name], each) for each in planned[name]] for name in planned}
-    todo = [
-        (classifier, file)
-        for name, each in planned.items()
-        for classifier, file in zip(each, files[name], strict=True)
-        if not (space.resuming and _is_stored(classifier, file, space))
-    ]
-    _fit(todo, space)
+
+    def classifier(name: str, seed: int) -> NodeClassifier:
+        if name == chosen:
+            return decision.point.classifier(seed=seed)
+        return _plain(wanted.reference if name == reference else name, seed, space.config.tuning.epochs)
+
+    planned = {file: classifier(name, seed) for name in files for seed, file in enumerate(files[name])}
+    _fit(
+        {file: each for file, each in planned.items() if not (space.resuming and _is_stored(each, file, space))}, space
+    )
     load_model(space.path(files[chosen][0])).save(space.path("model.safetensors"))
-    asked = {name: value for name, value in dataclasses.asdict(config.choice).items() if value is not None}
     document = {
         "chosen": chosen,
-        "reference": plain,
-        "asked": asked,
+        "reference": reference,
+        "asked": {name: value for name, value in wishes.items() if value is not None},
         "reason": decision.reason,
         "met": decision.met,
         "tried": len(points),
         "point": decision.point.to_dict(),
         "models": files,
     }
-    return [space.write("models.json", document), "model.safetensors", *chain(*files.values())]
+    return [space.write("models.json", document), "model.safetensors", *planned]
 
 
-def _model_file(stem: str, classifier: NodeClassifier) -> str:
-    return f"models/{stem}-{classifier.training.seed}.safetensors"
+def _plain(name: str, seed: int, epochs: int) -> NodeClassifier:
+    """Return a classifier to compare with, at its last epoch: one selected by validation would be a little fair."""
+    found = method(name)
+    training = found.default_training().but(seed=seed, select="last")
+    return found(training=training if training.epochs == 1 else training.but(epochs=epochs))
 
 
 def _is_stored(classifier: NodeClassifier, file: str, space: Workspace) -> bool:
-    """Return whether an interrupted run has left this very classifier, fitted to this very graph."""
-    path = space.path(file)
-    if not path.is_file():
-        return False
+    """Return whether an interrupted run has left this classifier, fitted to this graph."""
     try:
-        stored = load_model(path)
-    except ValueError:
+        stored = load_model(space.path(file))
+    except (OSError, ValueError):
         return False
     same = stored.name == classifier.name and stored.get_params(deep=False) == classifier.get_params(deep=False)
     return same and stored.provenance_ == space.data.provenance
 
 
-def _fit(todo: Sequence[tuple[NodeClassifier, str]], space: Workspace) -> None:
-    """Fit and store the classifiers, those of one method together."""
-    by_method: dict[str, list[tuple[NodeClassifier, str]]] = {}
-    for classifier, file in todo:
-        by_method.setdefault(file.rpartition("-")[0], []).append((classifier, file))
-    epochs = sum(classifier.training.epochs for classifier, _ in todo)
-    done = 0
+def _fit(planned: Mapping[str, NodeClassifier], space: Workspace) -> None:
+    """Fit and store classifiers by file, those of one method together."""
+    epochs, done = sum(each.training.epochs for each in planned.values()), 0
 
     def show(_: int, record: EpochRecord) -> None:
         nonlocal done
         done += 1
         space.show(done / epochs, f"epoch {record.epoch + 1}")
 
-    for group in by_method.values():
-        errors = fit_all([classifier for classifier, _ in group], space.data, callback=show)
-        for (classifier, file), error in zip(group, errors, strict=True):
+    for _, group in groupby(planned, lambda file: file.rpartition("-")[0]):
+        files = list(group)
+        errors = fit_all([planned[file] for file in files], space.data, callback=show)
+        for file, error in zip(files, errors, strict=True):
             if error is not None:
                 raise error
-            classifier.save(space.path(file))
+            planned[file].save(space.path(file))
 
 
 def _evaluate(space: Workspace) -> Sequence[str]:
@@ -173,9 +165,14 @@ def _evaluate(space: Workspace) -> Sequence[str]:
     return ["evaluation.json"]
 
 
+def comparison_of(space: Workspace) -> Comparison:
+    """Return how the chosen, the plain and the constant classifiers do on the test nodes."""
+    return Comparison.load(space.path("evaluation.json"))
+
+
 def cost(space: Workspace) -> str:
-    """Return in a sentence for each plain model what the chosen one gains in fairness over it, and what it pays."""
-    about, comparison = space.read("models.json"), Comparison.load(space.path("evaluation.json"))
+    """Return a sentence for each plain model: what the chosen one gains in fairness over it, and at which cost."""
+    about, comparison = space.read("models.json"), comparison_of(space)
     chosen = about["chosen"]
     plain = [name for name in about["models"] if name not in (Constant.name, chosen)]
     return " ".join(tradeoff(comparison.row(name), comparison.row(chosen)) for name in plain)

@@ -7,7 +7,6 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import torch
 from torch_geometric.data import Data
 
 from fairpass import __version__
@@ -15,14 +14,13 @@ from fairpass.datasets import describe, find_bias
 from fairpass.datasets.graph_gain import graph_gain
 from fairpass.errors import NotFittedError
 from fairpass.methods import Constant, NodeClassifier
-from fairpass.report.bounds import bounds
+from fairpass.methods.likeness import logits_of
+from fairpass.report.closer_look import bounds, neighbourhoods
 from fairpass.report.evidence import Evidence
-from fairpass.report.flags import flags
-from fairpass.report.measures import TestNodes, finite, group_names, label_names, measure, threshold_counts
-from fairpass.report.neighbourhoods import neighbourhoods
-from fairpass.report.points import described
+from fairpass.report.measures import TestNodes, finite, measure, threshold_counts
+from fairpass.report.sentences import flags
 from fairpass.training import Task, fingerprint
-from fairpass.tuning import Point
+from fairpass.tuning import Point, pareto_front
 
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "scikit-learn", "fairlearn")
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
@@ -41,19 +39,20 @@ def collect(
     """Measure fitted models on the test nodes of their graph, and keep all that a report shows.
 
     Args:
-        data: the graph; not modified.
-        models: fitted classifiers by the name to show, one for each seed. Tables are over all seeds; charts,
-            group tables and the threshold are of the first.
-        title: of the report.
-        question: what the audit is to find out.
-        chosen: name of the method the report speaks for; by default the last that is not constant.
-        points: the configurations that tuning tried.
-        choice: how the chosen method or point was chosen, in a sentence.
+        data: The graph; not modified.
+        models: Fitted classifiers by the name to show, one for each seed. Tables are over all seeds; charts, group
+            tables and the threshold are of the first.
+        title: Title of the report.
+        question: What the audit is to find out.
+        chosen: Name of the method the report is about; by default the last that is not constant.
+        points: The configurations that tuning tried.
+        choice: How the chosen method or point was chosen, in a sentence.
     """
     chosen = _check(models, chosen)
     task = Task(data)
     nodes = TestNodes.of(task)
     firsts = {name: runs[0] for name, runs in models.items()}
+    logits = {name: logits_of(model, data) for name, model in firsts.items()}
     counts = np.bincount(nodes.y, minlength=len(nodes.labels))
     majority = (nodes.labels[int(counts.argmax())], float(counts.max() / counts.sum()))
     statistics = describe(data, leakage_auc=True)
@@ -63,32 +62,28 @@ def collect(
         chosen=chosen,
         choice=choice,
         made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        data=_data(data, task),
+        data=_data(data, task, nodes),
         bias={
             "statistics": statistics.to_dict(),
             "findings": [found.to_dict() for found in find_bias(statistics)],
             "graph_gain": graph_gain(data).to_dict(),
         },
         methods=[_method(name, runs, data, nodes, majority) for name, runs in models.items()],
-        points=described(points, firsts[chosen]),
-        neighbourhoods=neighbourhoods(data, task, nodes, firsts, chosen),
-        theory=bounds(data, task, firsts, chosen),
-        versions={
-            "fairpass": __version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in _LIBRARIES},
-        },
+        points=_points(points, firsts[chosen]),
+        neighbourhoods=neighbourhoods(data, task, nodes, firsts, logits, chosen),
+        theory=bounds(task, logits, chosen, getattr(firsts[chosen], "alpha", None)),
+        versions={"fairpass": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in _LIBRARIES},
     )
 
 
 def _check(models: Mapping[str, Sequence[NodeClassifier]], chosen: str | None) -> str:
-    """Return the name of the method to speak for, or raise if models are missing or not fitted."""
+    """Return the name of the method the report is about, or raise if models are missing or not fitted."""
     if not models or not all(models.values()):
         raise ValueError(f"'models' must have a fitted classifier for each name (got {dict(models)!r})")
     for name, runs in models.items():
-        for model in runs:
-            if not hasattr(model, "program_"):
-                raise NotFittedError(f"'models' must be fitted ({name!r} has one that is not)")
+        if not all(hasattr(model, "program_") for model in runs):
+            raise NotFittedError(f"'models' must be fitted ({name!r} has one that is not)")
     if chosen is None:
         useful = [name for name, runs in models.items() if not isinstance(runs[0], Constant)]
         return (useful or list(models))[-1]
@@ -97,29 +92,28 @@ def _check(models: Mapping[str, Sequence[NodeClassifier]], chosen: str | None) -
     return chosen
 
 
-def _data(data: Data, task: Task) -> dict[str, Any]:
-    labels, groups = label_names(task), group_names(task)
+def _data(data: Data, task: Task, nodes: TestNodes) -> dict[str, Any]:
+    groups = nodes.groups[: nodes.known]
+    splits = []
+    for name, shown in _SPLITS.items():
+        if name in task.masks:
+            inside = task.masks[name]
+            cells = [
+                [int((inside & (task.sens == group) & (task.y == label)).sum()) for label in range(len(nodes.labels))]
+                for group in range(len(groups))
+            ]
+            labelled = int((inside & (task.y >= 0)).sum())
+            splits.append({"name": shown, "nodes": int(inside.sum()), "labelled": labelled, "cells": cells})
     return {
         "provenance": finite(data.get("provenance") or {}),
         "fingerprint": fingerprint(data),
         "nodes": task.num_nodes,
         "edges": task.edge_index.shape[1] // 2,
         "features": task.num_features,
-        "labels": labels,
+        "labels": nodes.labels,
         "groups": groups,
-        "splits": [_split(name, shown, task, labels, groups) for name, shown in _SPLITS.items() if name in task.masks],
+        "splits": splits,
     }
-
-
-def _split(name: str, shown: str, task: Task, labels: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
-    """Return how many nodes a split has, and how many of each group and label."""
-    inside = task.masks[name]
-    cells = [
-        [int((inside & (task.sens == group) & (task.y == label)).sum()) for label in range(len(labels))]
-        for group in range(len(groups))
-    ]
-    labelled = torch.count_nonzero(inside & (task.y >= 0))
-    return {"name": shown, "nodes": int(inside.sum()), "labelled": int(labelled), "cells": cells}
 
 
 def _method(
@@ -134,7 +128,23 @@ def _method(
         "is_reference": isinstance(first, Constant),
         "parameters": finite(first.hyperparameters),
         "training": finite(first.training.to_dict()),
-        "flags": flags(first.name, runs, nodes.labels, majority),
+        "flags": list(flags(first.name, runs, nodes.labels, majority)),
         "thresholds": threshold_counts(first, data, nodes),
         "runs": runs,
     }
+
+
+def _points(points: Sequence[Point], chosen: NodeClassifier) -> Any:
+    """Return the points of tuning with their utility and unfairness on validation, front and chosen one marked."""
+    front = pareto_front(points) if points else []
+    settings = {"parameters": finite(chosen.hyperparameters), "training": finite(chosen.training.to_dict())}
+    made = []
+    for point in points:
+        plain = finite(point.to_dict())
+        # The chosen model was made from the point whose settings it has.
+        same = all(settings[part].get(k) == v for part in settings for k, v in plain[part].items())
+        measured = {"utility": point.utility, "unfairness": point.unfairness}
+        made.append(
+            {**plain, **finite(measured), "front": point in front, "chosen": point.method == chosen.name and same}
+        )
+    return made

@@ -13,37 +13,6 @@ that a store lacks and keeps each as soon as it is done, so that the same call c
 :class:`Comparison` is a store for several methods on one graph, in one file. `fit_all` fits classifiers in place.
 """
 
-from fairpass.runs.comparison import Comparison
-from fairpass.runs.executors import Executor, InProcess, Processes, executor_for
-from fairpass.runs.population import fit_all
-from fairpass.runs.runner import TIMING, Measure, Progress, run
-from fairpass.runs.sentences import Rate, Wording, rates_in_words, tradeoff
-from fairpass.runs.spec import Configuration, RunSpec
-from fairpass.runs.store import RunRecord, RunStore, Store, StoredRecord
-from fairpass.runs.summary import Row, ranks, summarise
+import lazy_loader
 
-__all__ = [
-    "TIMING",
-    "Comparison",
-    "Configuration",
-    "Executor",
-    "InProcess",
-    "Measure",
-    "Processes",
-    "Progress",
-    "Rate",
-    "Row",
-    "RunRecord",
-    "RunSpec",
-    "RunStore",
-    "Store",
-    "StoredRecord",
-    "Wording",
-    "executor_for",
-    "fit_all",
-    "ranks",
-    "rates_in_words",
-    "run",
-    "summarise",
-    "tradeoff",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.errors import DataError
-from fairpass.files import write_text
+from fairpass.files import read_document, write_text
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.runs.spec import Configuration, RunSpec
 from fairpass.runs.store import RunRecord
@@ -115,23 +115,18 @@ class Comparison:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Comparison":
         """Read what `save` wrote, or raise `DataError`."""
-        try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))
-            if stored["kind"] != _KIND:
-                raise ValueError(f"it is a {stored['kind']}")
-            methods = {name: Configuration(**each) for name, each in stored["methods"].items()}
-            runs = [RunRecord.from_dict(run) for run in stored["runs"]]
-            return cls(stored["graph"], stored["provenance"], methods, runs, stored["version"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"'{path}' must be a {_KIND} (damaged or not one: {error})") from None
+        return read_document(path, _KIND, cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, stored: Mapping[str, Any]) -> "Comparison":
+        methods = {name: Configuration(**each) for name, each in stored["methods"].items()}
+        runs = [RunRecord.from_dict(run) for run in stored["runs"]]
+        return cls(stored["graph"], stored["provenance"], methods, runs, stored["version"])
 
 
 def _difference(earlier: Configuration, now: Configuration) -> str:
     """Return in which settings a classifier was different; empty if in none."""
-    before, after = (
-        {"method": each["method"], **each["parameters"], **each["training"]}
-        for each in (earlier.to_dict(), now.to_dict())
-    )
+    before, after = (each.settings() for each in (earlier, now))
     return ", ".join(
         f"{name}={before.get(name)!r}, now {after.get(name)!r}"
         for name in {**before, **after}

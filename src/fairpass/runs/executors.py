@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch_geometric.data import Data
@@ -18,33 +18,21 @@ Work = Callable[[Data, Batch], T]
 Results = Generator[tuple[Batch, T | None], None, None]
 
 
-class Executor(Protocol):
-    """Computes batches on one graph at a time."""
+class Executor:
+    """Computes one batch after the other in this process; subclasses compute several at once, elsewhere."""
 
-    @property
-    def jobs(self) -> int:
-        """How many batches are computed at once."""
-        ...
+    jobs = 1
+    """How many batches are computed at once."""
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
         """Yield each batch with `work(data, batch)`, in any order; None if its process was killed.
 
-        Closing the iterator early stops the work.
+        Closing the generator early stops the work.
         """
-        ...
+        yield from ((batch, work(data, batch)) for batch in batches)
 
 
-class InProcess:
-    """One batch after the other, in this process."""
-
-    jobs = 1
-
-    def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-        """Yield each batch with its result."""
-        return ((batch, work(data, batch)) for batch in batches)
-
-
-class Processes:
+class Processes(Executor):
     """Several processes on this machine, each with its share of torch's threads."""
 
     def __init__(self, jobs: int) -> None:
@@ -56,7 +44,7 @@ class Processes:
         """Yield each batch with its result, as soon as it is there."""
         jobs = min(self.jobs, len(batches))
         if jobs <= 1:
-            yield from InProcess().map(work, data, batches)
+            yield from super().map(work, data, batches)
             return
         lost = []
         with worker_pool(data, jobs) as submit:
@@ -78,29 +66,22 @@ class Processes:
 
 def executor_for(jobs: int) -> Executor:
     """Return the executor for a number of processes."""
-    return InProcess() if jobs == 1 else Processes(jobs)
+    return Executor() if jobs == 1 else Processes(jobs)
 
 
 @contextmanager
 def worker_pool(data: Data, jobs: int, *, caller_works: bool = False) -> Iterator[Callable[..., "Future[Any]"]]:
     """Start processes that know the graph; yield a function that submits `work(data, batch)` to them.
 
-    Args:
-        data: the graph.
-        jobs: number of processes; each gets its share of torch's threads.
-        caller_works: whether this process is one of them, with its share of the threads until the others have ended.
+    With `caller_works` this process is one of the `jobs`; it has its share of the threads until the others have ended.
     """
     threads = torch.get_num_threads()
     share = max(1, threads // jobs)
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        jobs - caller_works,
-        # Spawned, because a fork of a process with threads, as torch has, may hang.
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        # Pickled here: multiprocessing would put the tensors into shared memory, and containers have little of that.
-        initargs=(pickle.dumps(data), share),
-    )
+    # Spawned, because a fork of a process with threads, as torch has, may hang. The graph is pickled here, because
+    # multiprocessing would put its tensors into shared memory, and containers have little of that.
+    context, arguments = multiprocessing.get_context("spawn"), (pickle.dumps(data), share)
+    pool = ProcessPoolExecutor(jobs - caller_works, mp_context=context, initializer=_start, initargs=arguments)
     try:
         if caller_works:
             torch.set_num_threads(share)

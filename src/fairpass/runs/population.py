@@ -1,6 +1,7 @@
 """Many classifiers fitted on one graph: those of one shape as one batched program, the others one by one."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -12,8 +13,7 @@ from torch_geometric.data import Data
 from fairpass.errors import FairpassError
 from fairpass.methods import NodeClassifier
 from fairpass.runs.executors import worker_pool
-from fairpass.training import Task, seeded
-from fairpass.training.history import EpochRecord
+from fairpass.training import EpochRecord, Task, seeded
 from fairpass.training.population import COMMON_SETTINGS, Member, train_population
 from fairpass.training.tensors import to_json
 
@@ -48,36 +48,22 @@ def fit_all(
     """
     if jobs < 1:
         raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
-    errors: Errors = [None] * len(classifiers)
     todo = batches(classifiers, batch_rows // max(1, data.num_nodes or 0), jobs)
+    jobs = max(1, min(jobs, len(todo)))
+    errors: Errors = [None] * len(classifiers)
     task_on = cache(partial(Task, data))
-
-    def fit_here(batch: Sequence[int]) -> None:
-        def report(member: int, record: EpochRecord) -> None:
-            if callback is not None:
-                callback(batch[member], record)
-
-        for i, error in zip(batch, _fit_batch([classifiers[i] for i in batch], data, task_on, report), strict=True):
-            errors[i] = error
-
-    jobs = min(jobs, len(todo))
-    if jobs <= 1:
-        for batch in todo:
-            fit_here(batch)
-        return errors
     # This process takes its share: it can start at once, while the others still load their libraries.
-    with worker_pool(data, jobs, caller_works=True) as submit:
-        waiting = [
-            (batch, submit(_fit_in_worker, [classifiers[i] for i in batch]))
-            for number, batch in enumerate(todo)
-            if number % jobs
-        ]
+    with worker_pool(data, jobs, caller_works=True) if jobs > 1 else nullcontext() as submit:
+        others = [batch for i, batch in enumerate(todo) if i % jobs]
+        elsewhere = [submit(_fit_in_worker, [classifiers[k] for k in batch]) for batch in others] if submit else []
         for batch in todo[::jobs]:
-            fit_here(batch)
-        for batch, done in waiting:
-            for i, (fitted, error) in zip(batch, done.result(), strict=True):
-                vars(classifiers[i]).update(fitted)
-                errors[i] = error
+            report = _renumbered(callback, batch)
+            for k, error in zip(batch, _fit_batch([classifiers[k] for k in batch], data, task_on, report), strict=True):
+                errors[k] = error
+        for batch, done in zip(others, elsewhere, strict=True):
+            for k, (fitted, error) in zip(batch, done.result(), strict=True):
+                vars(classifiers[k]).update(fitted)
+                errors[k] = error
     return errors
 
 
@@ -91,11 +77,8 @@ def batches(classifiers: Sequence[NodeClassifier], size: int, jobs: int) -> list
         alike.setdefault(_shape(classifier), []).append(i)
     found = []
     for shape, indices in alike.items():
-        if shape is None:
-            found += [[i] for i in indices]
-            continue
         shares = -(-len(indices) // (max(2, size) * jobs)) * jobs
-        shares = max(1, min(shares, len(indices) // 2))
+        shares = len(indices) if shape is None else max(1, min(shares, len(indices) // 2))
         bounds = [len(indices) * k // shares for k in range(shares + 1)]
         found += [indices[start:end] for start, end in pairwise(bounds)]
     return found
@@ -105,24 +88,25 @@ def _shape(classifier: NodeClassifier) -> str | None:
     """Return what classifiers that train together have in common; None for one that trains alone."""
     if classifier.trains_alone:
         return None
-    own = set(classifier.per_member or ())
-    shared = {
-        # A value of None cannot be a row of numbers.
-        name: value if name not in own else value is None
-        for name, value in classifier.hyperparameters.items()
-    }
+    own, parameters = classifier.per_member or (), classifier.hyperparameters
+    # Values of one's own may differ, but None cannot be in a row of numbers.
+    shared = {name: value is None if name in own else value for name, value in parameters.items()}
     return to_json([classifier.name, shared, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])
 
 
-def _fit_in_worker(
-    data: Data, classifiers: Sequence[NodeClassifier]
-) -> list[tuple[dict[str, Any], FairpassError | None]]:
-    errors = _fit_batch(classifiers, data, partial(Task, data), _ignore)
+def _renumbered(callback: MemberCallback | None, indices: Sequence[int]) -> MemberCallback:
+    """Return a callback that reports member `i` as `indices[i]`."""
+
+    def report(member: int, record: EpochRecord) -> None:
+        if callback is not None:
+            callback(indices[member], record)
+
+    return report
+
+
+def _fit_in_worker(data: Data, classifiers: Sequence[NodeClassifier]) -> list[tuple[Any, FairpassError | None]]:
+    errors = _fit_batch(classifiers, data, partial(Task, data), _renumbered(None, ()))
     return [(vars(classifier), error) for classifier, error in zip(classifiers, errors, strict=True)]
-
-
-def _ignore(member: int, record: EpochRecord) -> None:
-    """Report nothing."""
 
 
 def _fit_batch(
@@ -134,17 +118,12 @@ def _fit_batch(
     task = task_on(first.training.device)
     errors = [_error_of(classifier._check_task, task) for classifier in classifiers]
     members = {i: _member(classifier, task) for i, classifier in enumerate(classifiers) if errors[i] is None}
-    indices = list(members)
-
-    def report(row: int, record: EpochRecord) -> None:
-        callback(indices[row], record)
-
     if members:
         with seeded(0, deterministic=first.training.deterministic):  # members draw from their own generators
-            train_population([*members.values()], task, on_epoch=report)
+            train_population([*members.values()], task, on_epoch=_renumbered(callback, [*members]))
     for i, member in members.items():
         header = classifiers[i]._describe(task, data)
-        errors[i] = _error_of(classifiers[i]._accept, member.program, member.progress, header, task)
+        errors[i] = _error_of(classifiers[i]._accept, member.program, member.state, header, task)
     return errors
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 import torch
@@ -15,18 +15,21 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.datasets import load
-from fairpass.datasets.splits import PUBLISHED_SEED
+from fairpass.datasets.registry import PUBLISHED_SEED
 from fairpass.errors import FairpassError
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.metrics import Evaluation
-from fairpass.runs.executors import Executor, InProcess
+from fairpass.runs.comparison import Comparison
+from fairpass.runs.executors import Executor
 from fairpass.runs.population import BATCH_ROWS, batches, fit_all
 from fairpass.runs.spec import RunSpec
-from fairpass.runs.store import RunRecord, Store
+from fairpass.runs.store import RunRecord, RunStore
 from fairpass.training import EpochRecord
 
 Measure = Callable[[NodeClassifier, Data], Any]
 """Computes something about a fitted classifier, as plain JSON values."""
+OnEpoch = Callable[[RunSpec, EpochRecord], None]
+OnFitted = Callable[[RunSpec, NodeClassifier], None]
 
 TIMING = "timing"
 """Measure of runs whose training time matters: they come last, one at a time, with nothing beside them."""
@@ -34,33 +37,26 @@ TIMING = "timing"
 
 @dataclass(frozen=True)
 class Progress:
-    """How many runs are done."""
+    """How many runs are done, in how many seconds, and the data set and method of the last one."""
 
     done: int
     total: int
     seconds: float
     what: str
-    """Data set and method of the last run."""
-
-    @property
-    def remaining(self) -> float:
-        """Estimate of the seconds left; nan before anything is done."""
-        return self.seconds / self.done * (self.total - self.done) if self.done else nan
 
 
 def run(
     specs: Iterable[RunSpec],
-    store: Store,
+    store: RunStore | Comparison,
     *,
     graphs: Mapping[str, Data] | None = None,
     executor: Executor | None = None,
     measures: Mapping[str, Measure] | None = None,
     together: bool = True,
     again: bool = False,
-    data_dir: str | None = None,
     progress: Callable[[Progress], None] | None = None,
-    on_epoch: Callable[[RunSpec, EpochRecord], None] | None = None,
-    on_fitted: Callable[[RunSpec, NodeClassifier], None] | None = None,
+    on_epoch: OnEpoch | None = None,
+    on_fitted: OnFitted | None = None,
 ) -> int:
     """Make every run that the store lacks, and return how many were made.
 
@@ -76,26 +72,22 @@ def run(
         together: train runs of one shape as one population, which is faster; the results are those of `fit` up to
             rounding. Otherwise each is trained by `fit`.
         again: make all runs, also those that the store has.
-        data_dir: where the benchmark data sets are.
         progress: called after every batch.
         on_epoch: called with the record of every epoch (only in this process, with the default executor).
         on_fitted: called with every fitted classifier (only in this process).
     """
     pending = list(specs) if again else store.missing(specs)
-    timed = [spec for spec in pending if TIMING in spec.measures]
-    others = [spec for spec in pending if TIMING not in spec.measures]
-    executor, here = executor or InProcess(), InProcess()
     work = partial(make_records, measures=measures or {}, together=together)
     watched = partial(work, on_epoch=on_epoch, on_fitted=on_fitted)
     start, done = time.perf_counter(), 0
-    for todo, used in [*((each, executor) for each in _by_graph(others)), *((each, here) for each in _by_graph(timed))]:
-        data = graphs[todo[0].dataset] if graphs and todo[0].dataset in graphs else _load(todo[0], data_dir)
+    for todo in _by_graph(pending):
+        data = graphs[todo[0].dataset] if graphs and todo[0].dataset in graphs else _load(todo[0])
         # What is wrong with the graph shows with the simplest method, before any work is done.
         Constant().fit(data).evaluate(data)
-        alone = not together or TIMING in todo[0].measures
-        shares = [[spec] for spec in todo] if alone else _batches(todo, data, used.jobs)
-        results = used.map(watched if isinstance(used, InProcess) else work, data, shares)
-        with closing(results):
+        timed = TIMING in todo[0].measures
+        used = Executor() if timed or executor is None else executor
+        shares = _batches(todo, data, used.jobs) if together and not timed else [[spec] for spec in todo]
+        with closing(used.map(watched if type(used) is Executor else work, data, shares)) as results:
             for batch, found in results:
                 for spec, record in zip(batch, found or map(_killed, batch), strict=True):
                     store.keep(spec, record)
@@ -107,16 +99,17 @@ def run(
 
 
 def _by_graph(specs: Iterable[RunSpec]) -> Iterable[list[RunSpec]]:
-    found: dict[tuple[str, str, int | None], list[RunSpec]] = {}
-    for spec in specs:
-        found.setdefault((spec.dataset, spec.configuration.scale, spec.split), []).append(spec)
+    """Return the specs of each graph, and last those to be timed."""
+    found: dict[tuple[Any, ...], list[RunSpec]] = {}
+    for spec in sorted(specs, key=lambda spec: TIMING in spec.measures):
+        graph = (spec.dataset, spec.configuration.scale, spec.split)
+        found.setdefault((TIMING in spec.measures, *graph), []).append(spec)
     return found.values()
 
 
-def _load(spec: RunSpec, data_dir: str | None) -> Data:
+def _load(spec: RunSpec) -> Data:
     scale: Any = spec.configuration.scale
-    split = PUBLISHED_SEED if spec.split is None else spec.split
-    return load(spec.dataset, scale=scale, data_dir=data_dir, split_seed=split)
+    return load(spec.dataset, scale=scale, split_seed=PUBLISHED_SEED if spec.split is None else spec.split)
 
 
 def _batches(specs: Sequence[RunSpec], data: Data, jobs: int) -> list[list[RunSpec]]:
@@ -129,9 +122,9 @@ def make_records(
     specs: Sequence[RunSpec],
     *,
     measures: Mapping[str, Measure],
-    together: bool = True,
-    on_epoch: Callable[[RunSpec, EpochRecord], None] | None = None,
-    on_fitted: Callable[[RunSpec, NodeClassifier], None] | None = None,
+    together: bool,
+    on_epoch: OnEpoch | None = None,
+    on_fitted: OnFitted | None = None,
 ) -> list[RunRecord]:
     """Train the classifiers of a batch, evaluate and measure them; errors become part of the records."""
 
@@ -140,46 +133,33 @@ def make_records(
             on_epoch(specs[i], record)
 
     models = [spec.classifier() for spec in specs]
-    errors: list[Exception | None] = [None] * len(specs)
+    errors: list[Exception | None] = [None]
     start = time.perf_counter()
     try:
         if together:
-            errors[:] = fit_all(models, data, callback=report, batch_rows=len(specs) * (data.num_nodes or 1))
+            errors = [*fit_all(models, data, callback=report, batch_rows=len(specs) * (data.num_nodes or 1))]
         else:
-            for i, model in enumerate(models):
-                model.fit(data, callbacks=[partial(report, i)])
+            models[0].fit(data, callbacks=[partial(report, 0)])
     except Exception as problem:  # of any kind: it concerns this batch only, and is reported with it
         errors = [problem] * len(specs)
     seconds = (time.perf_counter() - start) / len(specs)
     records = []
-    for spec, model, error in zip(specs, models, errors, strict=True):
-        records.append(_record(spec, model, error, data, measures, seconds, len(specs)))
-        if on_fitted is not None and records[-1].error is None:
+    for i, (spec, model) in enumerate(zip(specs, models, strict=True)):
+        evaluation, error = None, errors[i]
+        facts: dict[str, Any] = {"environment": _environment(), "trained_together": len(specs)}
+        if error is None:
+            try:
+                found = model.evaluate(data)
+                measured = {name: measures[name](model, data) for name in spec.measures if name != TIMING}
+                facts |= {**_outcome(model, found), "measured": measured}
+                evaluation = found
+            except Exception as problem:  # as above
+                error = problem
+        facts |= {} if error is None or isinstance(error, FairpassError) else {"retry": True}
+        records.append(RunRecord(spec.label, spec.seed, seconds, evaluation, _in_words(error), facts))
+        if on_fitted is not None and error is None:
             on_fitted(spec, model)
     return records
-
-
-def _record(
-    spec: RunSpec,
-    model: NodeClassifier,
-    error: Exception | None,
-    data: Data,
-    measures: Mapping[str, Measure],
-    seconds: float,
-    together: int,
-) -> RunRecord:
-    facts: dict[str, Any] = {"environment": _environment(), "trained_together": together}
-    evaluation = None
-    if error is None:
-        try:
-            evaluation = model.evaluate(data)
-            measured = {name: measures[name](model, data) for name in spec.measures if name != TIMING}
-            facts |= {**_outcome(model, evaluation), "measured": measured}
-        except Exception as problem:  # as above
-            evaluation, error = None, problem
-    if error is not None and not isinstance(error, FairpassError):
-        facts["retry"] = True
-    return RunRecord(spec.label, spec.seed, seconds, evaluation, None if error is None else _in_words(error), facts)
 
 
 def _killed(spec: RunSpec) -> RunRecord:
@@ -187,7 +167,9 @@ def _killed(spec: RunSpec) -> RunRecord:
     return RunRecord(spec.label, spec.seed, 0.0, None, error, {"environment": _environment(), "retry": True})
 
 
-def _in_words(problem: Exception) -> str:
+def _in_words(problem: Exception | None) -> str | None:
+    if problem is None:
+        return None
     if isinstance(problem, MemoryError):
         return "there is not enough memory"
     # A bug has no message for users; the name of its class is the least that helps to find it.
@@ -198,23 +180,22 @@ def _in_words(problem: Exception) -> str:
 def _outcome(model: NodeClassifier, evaluation: Evaluation) -> dict[str, Any]:
     """Return selected epoch, threshold and metrics (in percent) as records hold them."""
     chosen, window = model.selected_, model.training.window
-    # What validation says of the final decisions, or averaged as its epochs were.
+    # What validation says of the final decisions, or averaged as in the selection of epochs.
     selection = chosen.selection if window == 1 else model.history_.smoothed(model.epoch_, window)
+    validation = {name: _digits(100 * value) for name, value in chosen.metrics.items()}
+    test = {
+        **{name: _digits(value) for name, value in evaluation.percent().items()},
+        "balanced_accuracy": _digits(100 * evaluation.balanced_acc),
+        "positive_rate": _digits(100 * (evaluation.positive_rate or 0.0)),
+        "group_rates": [_digits(100 * row.selection_rate) for row in evaluation.groups],
+        "near_constant": bool(evaluation.near_constant),
+    }
     return {
         "epoch": model.epoch_,
         "epochs": len(model.history_),
         "threshold": _digits(chosen.threshold),
-        "validation": {
-            **{name: _digits(100 * value) for name, value in chosen.metrics.items()},
-            "selection": _digits(selection),
-        },
-        "test": {
-            **{name: _digits(value) for name, value in evaluation.percent().items()},
-            "balanced_accuracy": _digits(100 * evaluation.balanced_acc),
-            "positive_rate": _digits(100 * (evaluation.positive_rate or 0.0)),
-            "group_rates": [_digits(100 * row.selection_rate) for row in evaluation.groups],
-            "near_constant": bool(evaluation.near_constant),
-        },
+        "validation": {**validation, "selection": _digits(selection)},
+        "test": test,
     }
 
 

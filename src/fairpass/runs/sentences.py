@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Literal
 
 from fairpass.runs.store import RunRecord
-from fairpass.runs.summary import Row
+from fairpass.runs.summary import Row, summarise
 
 Rate = Literal["selection_rate", "true_positive_rate"]
 
@@ -78,56 +78,40 @@ def rates_in_words(plain: Sequence[RunRecord], fair: Sequence[RunRecord], wordin
         wording: names of the label, the groups and the methods.
         rate: `"selection_rate"`, among all people, or `"true_positive_rate"`, among those who have the label.
     """
-    for runs in (plain, fair):
-        if all(run.evaluation is None for run in runs):
-            return f"There is no result of {runs[0].method if runs else 'a method'} to compare."
-    before, after = _Rates.of(plain, wording, rate), _Rates.of(fair, wording, rate)
-    shares = [f"{share:.0f} % of {wording.groups.get(group, group)}" for group, share in before.percent.items()]
-    changed = _joined([f"{after.percent[group]:.0f} %" for group in before.percent])
+    before, after = summarise(plain), summarise(fair)
+    for rows in (before, after):
+        if not rows or not rows[0].mean:
+            return f"There is no result of {rows[0].method if rows else 'a method'} to compare."
+    (old,), (new,) = before, after
+    rates, changed_rates = _rates(plain, wording, rate), _rates(fair, wording, rate)
+    shares = [f"{share:.0f} % of {wording.groups.get(group, group)}" for group, share in rates.items()]
+    changed = _joined([f"{changed_rates[group]:.0f} %" for group in rates])
     if rate == "selection_rate":
         first, second = f"predicts {wording.label} for {_joined(shares)}", f"for {changed}"
     else:
         first, second = f"finds {_joined(shares)} with {wording.label}", changed
-    gain, doubt = before.gap - after.gap, ""
+    metric = _METRICS[rate]
+    gain, doubt = old.mean[metric] - new.mean[metric], ""
     if gain < _VISIBLE:
         doubt = ". The groups come no closer"
-    elif gain < max(before.deviation, after.deviation):
+    elif gain < max(0.0, old.std[metric], new.std[metric]):
         doubt = ". That is less than the deviation between runs"
-    metric = _METRICS[rate]
+    names = [wording.methods.get(row.method, row.method) for row in (old, new)]
     return (
-        f"{before.method} {first} (Δ{metric} {before.gap:.1f}); {after.method} {second} "
-        f"(Δ{metric} {after.gap:.1f}), {_cost(before.accuracy - after.accuracy)}{doubt}."
+        f"{names[0]} {first} (Δ{metric} {old.mean[metric]:.1f}); {names[1]} {second} "
+        f"(Δ{metric} {new.mean[metric]:.1f}), {_cost(old.mean['ACC'] - new.mean['ACC'])}{doubt}."
     )
 
 
-@dataclass(frozen=True)
-class _Rates:
-    """One method over its runs, in percent."""
-
-    method: str
-    percent: Mapping[str, float]
-    """The mean rate of each group."""
-    gap: float
-    """Mean over the runs of the widest difference between groups."""
-    deviation: float
-    accuracy: float
-
-    @classmethod
-    def of(cls, runs: Sequence[RunRecord], wording: Wording, rate: Rate) -> "_Rates":
-        found = [run.evaluation for run in runs if run.evaluation is not None]
-        if len(labels := {row.label for row in found[0].groups}) > 1:
-            raise ValueError(f"'runs' must be of a graph with two labels (got {len(labels)})")
-        rates: dict[str, list[float]] = {group: [] for group in wording.groups}
-        for row in (row for evaluation in found for row in evaluation.groups):
-            rates.setdefault(row.group, []).append(100 * getattr(row, rate))
-        gaps = [evaluation.percent()[_METRICS[rate]] for evaluation in found]
-        return cls(
-            method=wording.methods.get(runs[0].method, runs[0].method),
-            percent={group: fmean(each) for group, each in rates.items() if each},
-            gap=fmean(gaps),
-            deviation=stdev(gaps) if len(gaps) > 1 else 0.0,
-            accuracy=100 * fmean(evaluation.acc for evaluation in found),
-        )
+def _rates(runs: Sequence[RunRecord], wording: Wording, rate: Rate) -> dict[str, float]:
+    """Return the mean rate of each group over the runs, in percent, in the order of the wording."""
+    rows = [row for run in runs if run.evaluation is not None for row in run.evaluation.groups]
+    if len(labels := {row.label for row in rows}) > 1:
+        raise ValueError(f"'runs' must be of a graph with two labels (got {len(labels)})")
+    rates: dict[str, list[float]] = {group: [] for group in wording.groups}
+    for row in rows:
+        rates.setdefault(row.group, []).append(getattr(row, rate))
+    return {group: 100 * fmean(each) for group, each in rates.items() if each}
 
 
 def _joined(parts: Sequence[str]) -> str:

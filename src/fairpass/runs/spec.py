@@ -61,6 +61,11 @@ class Configuration:
         parameters = stored_parameters(self.parameters)
         return _plain({"method": self.method, "parameters": parameters, "training": self.training})
 
+    def settings(self) -> dict[str, Any]:
+        """Return the method and all settings by name, as plain JSON values."""
+        values = self.to_dict()
+        return {"method": self.method, **values["parameters"], **values["training"]}
+
 
 @dataclass(frozen=True)
 class RunSpec:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
@@ -38,31 +38,14 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values without `facts`; `from_dict` is the inverse."""
-        return {
-            "method": self.method,
-            "seed": self.seed,
-            "seconds": self.seconds,
-            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
-            "error": self.error,
-        }
+        kept = {name: value for name, value in vars(self).items() if name != "facts"}
+        return {**kept, "evaluation": None if self.evaluation is None else self.evaluation.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "RunRecord":
         """Rebuild a record from `to_dict`."""
         stored = values["evaluation"]
         return cls(**{**values, "evaluation": stored and Evaluation.from_dict(stored)})
-
-
-class Store(Protocol):
-    """Where :func:`fairpass.runs.run` looks for records and keeps new ones."""
-
-    def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """Return the runs that are still to be made, each once."""
-        ...
-
-    def keep(self, spec: RunSpec, record: RunRecord) -> None:
-        """Keep the record of a run."""
-        ...
 
 
 class RunStore:

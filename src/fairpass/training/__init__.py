@@ -1,8 +1,8 @@
-"""The one training loop, and what it asks of a method."""
+"""The training loop, and what it asks of a method."""
 
 from fairpass.training.checkpoint import Checkpoint
 from fairpass.training.history import EpochRecord, History
-from fairpass.training.loop import Callback, DivergedError, Progress, seeded, train
+from fairpass.training.loop import Callback, DivergedError, FitState, seeded, train
 from fairpass.training.program import Program
 from fairpass.training.settings import Training
 from fairpass.training.task import Task, fingerprint
@@ -12,9 +12,9 @@ __all__ = [
     "Checkpoint",
     "DivergedError",
     "EpochRecord",
+    "FitState",
     "History",
     "Program",
-    "Progress",
     "Task",
     "Training",
     "fingerprint",

@@ -1,4 +1,4 @@
-"""What happened at every epoch."""
+"""The record of every epoch of a fit."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch: its losses, the five validation metrics (fractions), and how far apart the groups are.
+    """One epoch.
 
     Attributes:
         epoch: counted from 0.
         losses: by name, the main one first.
-        metrics: AUC, F1, ACC, DP and EO on the validation nodes.
-        selection: `AUC + F1 + ACC - DP - EO`; nan if the outputs were not finite.
+        metrics: on the validation nodes, by name, as fractions.
+        selection: the validation criterion by which epochs are selected; nan if the outputs were not finite.
         threshold: above which a score is a positive prediction; None with more than two classes.
-        discrepancy: of the logits of all nodes, `mmd2` and `similarity` between groups, and, for two groups,
-            the `bound` of Theorem 4.2 with the features as `X`; empty if it is not tracked.
+        discrepancy: of the logits of all nodes: `mmd2` and `similarity` between groups, and, for two groups, the
+            `bound` of Theorem 4.2 with the features as `X`; empty if it is not tracked.
     """
 
     epoch: int
@@ -60,7 +60,7 @@ class History(list[EpochRecord]):
         return [row[name] for row in rows]
 
     def smoothed(self, epoch: int, window: int) -> float:
-        """Return the mean `selection` of an epoch and those before it, `window` in all; nan if one of them is."""
+        """Return the mean `selection` of the last `window` epochs up to `epoch`; nan if one of them is nan."""
         recent = self[max(0, epoch - window + 1) : epoch + 1]
         return sum(record.selection for record in recent) / len(recent)
 

@@ -1,7 +1,4 @@
-"""The one training loop: epochs, selection on validation, history, checkpoints.
-
-It is the same for every method; what an epoch does is the `Program`'s business.
-"""
+"""The training loop: epochs, selection on validation, history, checkpoints; what an epoch does is up to the program."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +13,10 @@ from torch import Tensor
 from fairpass.errors import FairpassError
 from fairpass.training.checkpoint import Checkpoint
 from fairpass.training.history import EpochRecord, History
+from fairpass.training.monitor import EpochMonitor
 from fairpass.training.program import Program
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
-from fairpass.training.watch import Watch
 
 Callback = Callable[[EpochRecord], None]
 
@@ -31,17 +28,10 @@ class DivergedError(FairpassError, ArithmeticError):
 
 
 @dataclass
-class Progress:
-    """Where a fit stands: what must survive an interruption, apart from program, optimizers and random state.
+class FitState:
+    """The epochs so far, and the one that validation prefers (-1: none yet) with the program's state after it."""
 
-    Attributes:
-        window: epochs over which the validation criterion is averaged.
-        history: the epochs so far.
-        best_epoch: the one that validation prefers; -1 as long as there is none.
-        best_state: the program as it was then.
-    """
-
-    window: int = 1
+    training: Training
     history: History = field(default_factory=History)
     best_epoch: int = -1
     best_state: dict[str, Tensor] = field(default_factory=dict)
@@ -56,45 +46,42 @@ class Progress:
         """Return whether the last epoch's outputs were not finite."""
         return bool(self.history) and isnan(self.history[-1].selection)
 
-    def add(self, record: EpochRecord, program: Program) -> None:
-        """Append an epoch, and keep its state if validation prefers it to all before."""
+    def add(self, record: EpochRecord) -> bool:
+        """Append an epoch; return whether validation prefers it to all before."""
         self.history.append(record)
-        if self.note_best():
-            self.best_state = {name: value.detach().clone() for name, value in program.state_dict().items()}
-
-    def note_best(self) -> bool:
-        """Return whether validation prefers the last epoch to all before, and remember it if so."""
-        last = self.next_epoch - 1
-        if isnan(self.history.smoothed(last, self.window)):
+        if isnan(self.history.smoothed(record.epoch, self.training.window)):
             return False
-        if self.best_epoch >= 0 and self._rank(last) <= self._rank(self.best_epoch):
+        if self.best_epoch >= 0 and self._rank(record.epoch) <= self._rank(self.best_epoch):
             return False
-        self.best_epoch = last
+        self.best_epoch = record.epoch
         return True
 
     def _rank(self, epoch: int) -> tuple[bool, float]:
-        """Return what epochs are compared by: a mean over fewer epochs than the window has may be a momentary peak."""
-        return epoch + 1 >= self.window, self.history.smoothed(epoch, self.window)
+        # A mean over fewer epochs than the window has may be a momentary peak.
+        return epoch + 1 >= self.training.window, self.history.smoothed(epoch, self.training.window)
 
-    def is_over(self, training: Training) -> bool:
-        """Return whether there is nothing more to do: epochs done, patience lost, or no way back from nan."""
-        waited = self.next_epoch - 1 - self.best_epoch
-        out_of_patience = training.patience is not None and bool(self.history) and waited >= training.patience
-        return self.next_epoch >= training.epochs or out_of_patience or self.has_diverged
+    @property
+    def is_over(self) -> bool:
+        """Return whether training ends here: all epochs done, patience exhausted, or outputs not finite."""
+        patience, waited = self.training.patience, self.next_epoch - 1 - self.best_epoch
+        out_of_patience = patience is not None and bool(self.history) and waited >= patience
+        return self.next_epoch >= self.training.epochs or out_of_patience or self.has_diverged
 
-    def selected(self, training: Training) -> EpochRecord:
-        """Return the record of the epoch that the fit ends with."""
-        if self.best_epoch < 0 or (training.select == "last" and self.has_diverged):
+    @property
+    def selected(self) -> EpochRecord:
+        """Return the record of the epoch whose state the fit keeps."""
+        select_last = self.training.select == "last"
+        if self.best_epoch < 0 or (select_last and self.has_diverged):
             raise DivergedError(
                 f"training must give finite outputs (got nan at epoch {self.next_epoch - 1}; "
                 "a smaller 'learning_rate' may help)"
             )
-        return self.history[-1 if training.select == "last" else self.best_epoch]
+        return self.history[-1 if select_last else self.best_epoch]
 
 
 @contextmanager
 def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
-    """Draw all random numbers from `seed` inside, and leave the caller's random state as it was."""
+    """Draw all random numbers inside from `seed`, and leave the caller's random state as it was."""
     before = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     fill = _memory.fill_uninitialized_memory
@@ -102,7 +89,7 @@ def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
         torch.manual_seed(seed)
         if deterministic:
             torch.use_deterministic_algorithms(True)
-            # Nothing here reads memory before it is written, and to fill it all takes a twentieth of the time.
+            # Nothing here reads memory before it is written, and filling it takes a twentieth of the time.
             _memory.fill_uninitialized_memory = False
         try:
             yield
@@ -118,49 +105,41 @@ def train(
     *,
     callbacks: Sequence[Callback] = (),
     checkpoint: Checkpoint | None = None,
-) -> Progress:
+) -> FitState:
     """Train `program` in place, leave the selected epoch's state in it, and return what happened.
 
     Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result;
     on Ctrl-C the epochs so far are kept there. Training ends early once outputs are not finite; a finite
-    epoch before can still be selected, and if there is none, that is a `DivergedError`.
+    epoch before can still be selected, and if there is none, `DivergedError` is raised.
     """
-    watch = Watch(task, training)
-    progress = Progress(training.window)
-    if checkpoint is not None and checkpoint.restore(program, progress, training):
+    monitor, state = EpochMonitor(task, training), FitState(training)
+    if checkpoint is not None and checkpoint.restore(program, state):
         program.to(task.device)
     else:
         program.prepare(task, training)
         program.configure(training)
         if checkpoint is not None:
-            checkpoint.keep(program, progress)
+            checkpoint.keep(program, state)
     try:
-        while not progress.is_over(training):
+        while not state.is_over:
             program.train()
-            losses = program.epoch(task)
-            progress.add(_observe(watch, program, progress.next_epoch, losses), program)
+            losses = {name: float(value) for name, value in program.epoch(task).items()}
+            (measured,) = monitor(program.evaluate(task)[None])
+            if state.add(EpochRecord(epoch=state.next_epoch, losses=losses, **measured)):
+                state.best_state = {name: value.detach().clone() for name, value in program.state_dict().items()}
             if checkpoint is not None:
-                checkpoint.keep(program, progress)
+                checkpoint.keep(program, state)
             for callback in callbacks:
-                callback(progress.history[-1])
+                callback(state.history[-1])
     except KeyboardInterrupt:
         if checkpoint is not None:
             checkpoint.write()
         raise
     if checkpoint is not None:
         checkpoint.remove()
-    if progress.selected(training).epoch < progress.next_epoch - 1:
-        program.load_state_dict(progress.best_state)
+    if state.selected.epoch < state.next_epoch - 1:
+        program.load_state_dict(state.best_state)
     program.evaluated = None
     program.eval()
     program.finish(task)
-    return progress
-
-
-def _observe(watch: Watch, program: Program, epoch: int, losses: dict[str, float]) -> EpochRecord:
-    program.eval()
-    with torch.set_grad_enabled(program.carries_logits):
-        logits = program(watch.task)
-    program.evaluated = logits if logits.requires_grad else None
-    (seen,) = watch(logits.detach()[None])
-    return EpochRecord(epoch=epoch, losses={name: float(value) for name, value in losses.items()}, **seen)
+    return state

@@ -1,91 +1,85 @@
 """Many programs of one shape trained as one: a leading axis of members through every operation.
 
-A member's epochs are those it would have had alone, up to the order in which numbers are added: it starts from its own
-parameters, draws from its own generator, has its own learning rate and weight decay, and stops when it would have
-stopped. Only the cost is shared.
+A member's epochs are those it would have had alone, up to the order in which numbers are added: it has its own
+parameters, generator, learning rate and weight decay, and stops when it would have stopped. Only the cost is shared.
 """
 
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
 from fairpass.nn.members import members
 from fairpass.training.history import EpochRecord
-from fairpass.training.loop import Progress
-from fairpass.training.member_adam import MemberAdam
+from fairpass.training.loop import FitState
+from fairpass.training.monitor import EpochMonitor
 from fairpass.training.program import Program
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
-from fairpass.training.watch import Watch
 
 # Settings that the members of a population share; the others may differ.
 COMMON_SETTINGS = ("device", "threshold", "track_discrepancy", "deterministic")
 
 OnEpoch = Callable[[int, EpochRecord], None]
 
+# As in `torch.optim.Adam`.
+_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
+
 
 @dataclass
 class Member:
-    """One program of a population.
-
-    Attributes:
-        program: as it was built; at the end it has the parameters of the selected epoch.
-        training: its settings.
-        generator: where its random numbers come from.
-        progress: what has happened so far; `best_state` stays empty until the end.
-    """
+    """One program of a population, its settings, and the generator of its random numbers."""
 
     program: Program
     training: Training
     generator: Generator
-    progress: Progress = field(init=False)
+    state: FitState = field(init=False)
 
     def __post_init__(self) -> None:
-        self.progress = Progress(self.training.window)
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether it has nothing more to do."""
-        return self.progress.is_over(self.training)
+        self.state = FitState(self.training)
 
 
 def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEpoch | None = None) -> None:
     """Train all members in place, and leave in each the parameters of its selected epoch.
 
-    Args:
-        population: whose programs have one shape, and whose settings agree in `COMMON_SETTINGS`.
-        task: the graph.
-        on_epoch: called with a member's index and the record of each of its epochs.
+    Their programs must have one shape, and their settings agree in `COMMON_SETTINGS`. `on_epoch` is called with a
+    member's index and the record of each of its epochs.
     """
-    watch = Watch(task, population[0].training)
+    monitor = EpochMonitor(task, population[0].training)
     for member in population:
         member.program.prepare(task, member.training)
-    active = list(range(len(population)))
     together = stack([member.program for member in population]).to(task.device)
-    optimizer = MemberAdam(together, [member.training for member in population])
+    optimizer: Any = MemberAdam(together, [member.training for member in population])
+    together.optimizers = {"all": optimizer}
     best = {name: value.detach().clone() for name, value in together.named_parameters()}
-    logits: Tensor | None = None
+    active = list(range(len(population)))
     while active:
-        losses = _epoch(together, optimizer, logits, [population[i].generator for i in active], task)
-        logits = _logits(together, task)
-        for i, loss, seen in zip(active, losses, watch(logits.detach()), strict=True):
-            progress = population[i].progress
-            record = EpochRecord(epoch=progress.next_epoch, losses={"loss": loss}, **seen)
-            progress.history.append(record)
+        together.train()
+        with members([population[i].generator for i in active]):
+            losses = together.step(task).tolist()
+        improved = []
+        for row, measured in enumerate(monitor(together.evaluate(task))):
+            state = population[active[row]].state
+            record = EpochRecord(epoch=state.next_epoch, losses={"loss": losses[row]}, **measured)
+            if state.add(record):
+                improved.append(row)
             if on_epoch is not None:
-                on_epoch(i, record)
-        _keep_best(best, together, population, active)
-        going_on = [row for row, i in enumerate(active) if not population[i].is_over]
+                on_epoch(active[row], record)
+        if improved:
+            places = [active[row] for row in improved]
+            for name, value in together.named_parameters():
+                best[name][places] = value.detach()[improved]
+        going_on = [row for row, i in enumerate(active) if not population[i].state.is_over]
         if len(going_on) < len(active):
             _finish(together, best, population, active, task)
             rows = torch.tensor(going_on, dtype=torch.long, device=task.device)
             _take(together, rows)
             optimizer.take(together, rows)
             active = [active[row] for row in going_on]
-            logits = None
 
 
 def stack(programs: Sequence[Program]) -> Program:
@@ -110,6 +104,7 @@ def _per_member(module: nn.Module) -> list[str]:
 
 def _take(together: Program, rows: Tensor) -> None:
     """Keep only some members."""
+    together.evaluated = None
     for module in together.modules():
         for name, parameter in module._parameters.items():
             if parameter is not None:
@@ -118,55 +113,58 @@ def _take(together: Program, rows: Tensor) -> None:
             setattr(module, name, getattr(module, name)[rows])
 
 
-def _epoch(
-    together: Program, optimizer: MemberAdam, logits: Tensor | None, generators: Sequence[Generator], task: Task
-) -> list[float]:
-    """Train for one epoch; `logits` may be those of the evaluation before, if they are the same in training."""
-    together.train()
-    optimizer.zero_grad()
-    with members(generators):
-        if logits is None or not logits.requires_grad:
-            logits = together(task)
-        losses = together.loss(logits, task)
-    # The members' losses have no parameter in common: the gradient of their sum is that of each.
-    torch.autograd.backward(losses.sum())
-    optimizer.step()
-    out: list[float] = losses.detach().tolist()
-    return out
-
-
-def _logits(together: Program, task: Task) -> Tensor:
-    """Return the logits in evaluation, with gradient if the next epoch can start from them."""
-    together.eval()
-    with torch.set_grad_enabled(not together.is_random):
-        logits: Tensor = together(task)
-    return logits
-
-
-def _keep_best(best: dict[str, Tensor], together: Program, population: Sequence[Member], active: Sequence[int]) -> None:
-    rows, improved = [], []
-    for row, i in enumerate(active):
-        progress = population[i].progress
-        if progress.note_best():
-            rows.append(row)
-            improved.append(i)
-    if rows:
-        for name, value in together.named_parameters():
-            best[name][improved] = value.detach()[rows]
-
-
 def _finish(
     together: Program, best: dict[str, Tensor], population: Sequence[Member], active: Sequence[int], task: Task
 ) -> None:
-    """Give the members that are over their selected epoch's parameters."""
+    """Give the members whose training has ended the parameters of their selected epoch."""
     last = dict(together.named_parameters())
     for row, i in enumerate(active):
         member = population[i]
-        if member.is_over:
-            use_last = member.training.select == "last" or member.progress.best_epoch < 0
-            state = {name: last[name][row] if use_last else best[name][i] for name in last}
-            chosen = {name: value.detach().clone() for name, value in state.items()}
+        if member.state.is_over:
+            has_finite = member.state.best_epoch >= 0
+            use_last = member.training.select == "last" or not has_finite
+            chosen = {name: (last[name][row] if use_last else best[name][i]).detach().clone() for name in last}
             member.program.load_state_dict({**member.program.state_dict(), **chosen})
             member.program.eval()
-            if member.progress.best_epoch >= 0:
+            if has_finite:
                 member.program.finish(task)
+
+
+class MemberAdam:
+    """PyTorch's Adam for parameters with a leading axis of members, each with its own rate and weight decay."""
+
+    def __init__(self, module: nn.Module, trainings: Sequence[Training]) -> None:
+        self.parameters = list(module.parameters())
+        like = self.parameters[0]
+        self._rates = like.new_tensor([training.learning_rate for training in trainings])
+        self._decays = like.new_tensor([training.weight_decay for training in trainings])
+        self._steps = 0
+        self._means = [torch.zeros_like(p) for p in self.parameters]
+        self._squares = [torch.zeros_like(p) for p in self.parameters]
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Change the parameters by their gradients."""
+        self._steps += 1
+        unbias_mean, unbias_square = 1 - _BETA1**self._steps, sqrt(1 - _BETA2**self._steps)
+        for parameter, mean, square in zip(self.parameters, self._means, self._squares, strict=True):
+            if parameter.grad is None:
+                continue
+            per_row = (-1, *[1] * (parameter.dim() - 1))
+            gradient = parameter.grad + self._decays.reshape(per_row) * parameter
+            mean.lerp_(gradient, 1 - _BETA1)
+            square.mul_(_BETA2).addcmul_(gradient, gradient, value=1 - _BETA2)
+            rate = self._rates.reshape(per_row) / unbias_mean
+            parameter.sub_(rate * (mean / (square.sqrt() / unbias_square + _EPSILON)))
+
+    def take(self, module: nn.Module, rows: Tensor) -> None:
+        """Go on with some of the members, whose parameters `module` has now."""
+        self.parameters = list(module.parameters())
+        self._rates, self._decays = self._rates[rows], self._decays[rows]
+        self._means = [mean[rows] for mean in self._means]
+        self._squares = [square[rows] for square in self._squares]

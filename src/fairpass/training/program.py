@@ -1,4 +1,4 @@
-"""What the training loop asks of a method: how an epoch goes, and how logits are read off."""
+"""What the training loop asks of a method: how an epoch goes, and how logits are computed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,48 +17,81 @@ from fairpass.training.task import Task
 class Program(nn.Module, ABC):
     """Everything a method trains: its networks as submodules, its optimizers, its epoch.
 
-    A subclass builds its networks in `__init__`, and says what is particular to it:
+    A subclass builds its networks in `__init__`, and overrides what differs for it:
 
-    - `forward(task)`: the logits `(N, C)` of any graph; in evaluation mode it must be deterministic.
-    - `loss(logits, task)`: for methods with one loss and one optimizer, which is all the default `epoch` needs; or
-    - `configure(training)` and `epoch(task)`: for methods with several; and
-    - `prepare(task, training)`: what comes before the first epoch; and
-    - `finish(task)`: what comes after the last; and
-    - `score(task, ...)`: if its output for a node depends on other nodes than those nearby.
+    - `forward(task)`: the logits `(N, C)` of any graph; in evaluation mode it must be deterministic;
+    - `loss(logits, task)`: for methods with one loss and one optimizer, which the default `epoch` is for; or
+    - `configure(training)` and `epoch(task)`: for methods with several;
+    - `prepare(task, training)` and `finish(task)`: what comes before the first epoch and after the last;
+    - `score(task, ...)`: if its output for a node depends on more nodes than those nearby.
 
-    All that an interrupted fit or a stored model needs later must be in `state_dict`: parameters, and buffers
-    for the rest. Random numbers come from PyTorch's global generators, and the settings of optimizers are
-    plain numbers: these are kept with an interrupted fit, nothing else is.
+    All that an interrupted fit or a stored model needs later must be in `state_dict`: parameters, and buffers for the
+    rest. Random numbers come from PyTorch's global generators, and the settings of optimizers are plain numbers: these
+    are kept with an interrupted fit, nothing else is.
     """
 
     optimizers: dict[str, Optimizer]
     evaluated: Tensor | None = None
     """Logits of the evaluation after the last epoch, with gradient, if the next epoch can start from them."""
 
+    @abstractmethod
+    def forward(self, task: Task) -> Tensor:
+        """Return the logits of all nodes, `(N, C)`."""
+
+    @property
+    def is_random(self) -> bool:
+        """Return whether `forward` gives other logits in training than in evaluation (dropout, sampling)."""
+        return True
+
+    def loss(self, logits: Tensor, task: Task) -> Tensor:
+        """Return the loss to be minimised, given what `forward` returned; by default cross-entropy."""
+        return cross_entropy(logits, task)
+
     def configure(self, training: Training) -> None:
-        """Make the optimizers; called once, after `prepare` or when an interrupted fit was put back."""
+        """Make the optimizers; called once, after `prepare` or when an interrupted fit was restored."""
         self.optimizers = {"all": adam(self, training)}
 
     def prepare(self, task: Task, training: Training) -> None:
         """Do what comes before the first epoch (pre-training, debiasing the graph); by default nothing.
 
-        It is not repeated when an interrupted fit goes on, nor when a model is loaded: what it finds must
-        live in parameters or in buffers. A buffer whose shape depends on the graph is registered in
-        `__init__` without content and assigned here; `load_state_dict` gives it the stored shape::
-
-            def __init__(self):
-                self.register_buffer("edges", None)
-
-            def prepare(self, task, training):
-                self.edges = debiased(task.edge_index)
+        It is not repeated when an interrupted fit continues, nor when a model is loaded: its results must be in
+        parameters or in buffers. A buffer whose shape depends on the graph is registered in `__init__` without content
+        (`self.register_buffer("edges", None)`) and assigned here; `load_state_dict` gives it the stored shape.
         """
+
+    def epoch(self, task: Task) -> dict[str, float]:
+        """Train for one epoch; return the losses by name, the main one first."""
+        return {"loss": float(self.step(task))}
+
+    def step(self, task: Task) -> Tensor:
+        """Take one step of the optimizer; return the loss, one for each member of a population."""
+        optimizer = self.optimizers["all"]
+        optimizer.zero_grad()
+        logits, self.evaluated = self.evaluated, None
+        loss = self.loss(self(task) if logits is None else logits, task)
+        # Members have no parameter in common: the gradient of the sum of their losses is that of each.
+        torch.autograd.backward(loss.sum())
+        optimizer.step()
+        return loss.detach()
+
+    @property
+    def carries_logits(self) -> bool:
+        """Return whether an epoch's training pass has the same logits as the evaluation before it."""
+        return type(self).epoch is Program.epoch and not self.is_random
+
+    def evaluate(self, task: Task) -> Tensor:
+        """Return the logits in evaluation mode; the next epoch starts from them if it can."""
+        self.eval()
+        with torch.set_grad_enabled(self.carries_logits):
+            logits: Tensor = self(task)
+        self.evaluated = logits if logits.requires_grad else None
+        return logits.detach()
 
     @torch.no_grad()
     def finish(self, task: Task) -> None:
         """Do what comes after the last epoch, with the selected epoch's parameters in place.
 
-        By default normalisations keep the statistics of the fitted graph. What it finds must live in buffers, as for
-        `prepare`.
+        By default normalisations keep the statistics of the fitted graph. Results must be in buffers, as for `prepare`.
         """
         if node_norms(self):
             with norm_statistics(self, "keep"):
@@ -72,11 +105,9 @@ class Program(nn.Module, ABC):
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
         """Return the logits of nodes to be scored after training, `(N, C)`.
 
-        Args:
-            task: the graph.
-            reference: `"fitted"`: what depends on many nodes at once is as it was on the fitted graph, so that a node's
-                score depends on the node and its neighbours alone; `"batch"`: it is that of this graph's nodes.
-            unknown_group: for methods that need the groups at prediction; see `group_shares`.
+        With the reference `"fitted"`, what depends on many nodes at once is taken from the fitted graph, so that a
+        node's score depends on the node and its neighbours alone; with `"batch"`, from the nodes of this graph.
+        `unknown_group` is for methods that need the groups at prediction; see `group_shares`.
         """
         with norm_statistics(self, reference):
             logits: Tensor = self(task)
@@ -87,36 +118,8 @@ class Program(nn.Module, ABC):
         for norm in node_norms(self):
             norm.check()
 
-    @property
-    def carries_logits(self) -> bool:
-        """Return whether an epoch's training pass has the very logits of the evaluation before it."""
-        return type(self).epoch is Program.epoch and not self.is_random
-
-    def epoch(self, task: Task) -> dict[str, float]:
-        """Train for one epoch; return the losses by name, the first of them the main one."""
-        optimizer = self.optimizers["all"]
-        optimizer.zero_grad()
-        logits, self.evaluated = self.evaluated, None
-        loss = self.loss(self(task) if logits is None else logits, task)
-        torch.autograd.backward(loss)
-        optimizer.step()
-        return {"loss": float(loss.detach())}
-
-    def loss(self, logits: Tensor, task: Task) -> Tensor:
-        """Return the loss to be minimised, given what `forward` returned; by default cross-entropy."""
-        return cross_entropy(logits, task)
-
-    @property
-    def is_random(self) -> bool:
-        """Return whether `forward` gives other logits in training than in evaluation (dropout, sampling)."""
-        return True
-
-    @abstractmethod
-    def forward(self, task: Task) -> Tensor:
-        """Return the logits of all nodes, `(N, C)`."""
-
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Put a state back; unlike parameters, buffers take whatever type and shape was stored."""
+        """Restore a state; unlike parameters, buffers take the stored type and shape."""
         for prefix, module in self.named_modules():
             for name, current in module._buffers.items():
                 stored = state_dict.get(f"{prefix}.{name}" if prefix else name)
@@ -129,15 +132,10 @@ class Program(nn.Module, ABC):
 
 def adam(module: nn.Module, training: Training) -> Adam:
     """Return Adam over a module's parameters with the settings' rate and decay."""
-    # Of a handful of tiny tensors the time goes into calls: one for all, where there is one, else the plain loop.
+    # With a few small tensors the calls take most of the time: one fused call where there is one, else the plain loop.
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in module.parameters())
-    return Adam(
-        module.parameters(),
-        lr=training.learning_rate,
-        weight_decay=training.weight_decay,
-        foreach=False,
-        fused=fused,
-    )
+    rate, decay = training.learning_rate, training.weight_decay
+    return Adam(module.parameters(), lr=rate, weight_decay=decay, foreach=False, fused=fused)
 
 
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:

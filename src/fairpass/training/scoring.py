@@ -1,4 +1,4 @@
-"""How nodes are scored after training: among whom, and what becomes of those whose group is not known."""
+"""How nodes are scored after training: against which nodes, and what happens if a node's group is not known."""
 
 from typing import Literal
 
@@ -14,14 +14,10 @@ UnknownGroup = Literal["none", "estimate", "error"]
 
 
 def group_shares(task: Task, num_groups: int, unknown_group: UnknownGroup, estimator: GroupEstimator) -> Tensor:
-    """Return the probability that each node is in each group, `(N, G)`: 1 for its own, if that is known.
+    """Return the probability that each node is in each group of the fitted graph, `(N, G)`.
 
-    Args:
-        task: the graph.
-        num_groups: `G` of the fitted graph.
-        unknown_group: what becomes of a node of unknown group: `"none"` gives it a row of zeros, so that no group's
-            correction is applied; `"estimate"` the probabilities of the estimator; `"error"` raises `DataError`.
-        estimator: of the groups.
+    It is 1 for a node's own group. If that is not known, `unknown_group` decides: `"none"` gives a row of zeros, so
+    that no group's correction is applied; `"estimate"` the estimator's probabilities; `"error"` raises `DataError`.
     """
     largest = int(task.sens.max())
     if largest >= num_groups:

@@ -1,4 +1,4 @@
-"""How to train, apart from what: nothing here belongs to a method."""
+"""How to train: settings that do not belong to a method."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from math import inf
@@ -9,8 +9,12 @@ import torch
 
 from fairpass.metrics.group_thresholds import Constraint
 from fairpass.metrics.threshold import Objective
+from fairpass.nn.validation import check_choice
 
 Postprocess = Literal["none", "thresholds"]
+Select = Literal["validation", "last"]
+
+_LEAST = {"epochs": 1, "seed": 0, "window": 1, "patience": 1}
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,18 +30,18 @@ class Training:
         device: where to train, e.g. `"cpu"` or `"cuda"`.
         threshold: a positive prediction's score is above this; or the name of an objective (`"accuracy"`,
             `"f1"`, `"balanced_accuracy"`, `"selection"`) for which validation chooses the threshold.
-        postprocess: `"thresholds"` decides by a threshold of its own for each group, found on the validation nodes'
+        postprocess: `"thresholds"` decides by a separate threshold for each group, found on the validation nodes'
             scores at the selected epoch. It treats people of different groups by different standards, which is
             unlawful in places, and the group must be known at prediction: see `fairpass.metrics.GroupThresholds`.
             The epoch is selected with `threshold`, as without it.
         constraint: what `postprocess="thresholds"` makes equal between groups: `"demographic_parity"`,
             `"true_positive_rate_parity"` or `"equalized_odds"`.
-        select: `"validation"` keeps the epoch with the largest `AUC + F1 + ACC - DP - EO` on validation (the
-            first of equals), `"last"` the last.
-        window: epochs over which that sum is averaged before epochs are compared, so that a momentary dip of the
+        select: `"validation"` keeps the epoch with the largest selection criterion on validation, performance minus
+            unfairness (the first of equals); `"last"` keeps the last.
+        window: epochs over which the criterion is averaged before epochs are compared, so that a momentary dip of the
             differences is not selected. Epochs with fewer before them are selected only if there are no others.
         track_discrepancy: also record MMD^2, inter-group similarity and the theorem's bound at every epoch.
-        deterministic: use only deterministic algorithms (on CUDA, PyTorch then also wants the environment
+        deterministic: use only deterministic algorithms (on CUDA, PyTorch then also needs the environment
             variable `CUBLAS_WORKSPACE_CONFIG`).
     """
 
@@ -50,36 +54,43 @@ class Training:
     threshold: float | Objective = 0.5
     postprocess: Postprocess = "none"
     constraint: Constraint = "demographic_parity"
-    select: Literal["validation", "last"] = "validation"
+    select: Select = "validation"
     window: int = 1
     track_discrepancy: bool = True
     deterministic: bool = True
 
     def __post_init__(self) -> None:
-        _check_count("epochs", self.epochs, 1)
-        _check_count("seed", self.seed, 0)
-        _check_count("window", self.window, 1)
-        if self.patience is not None:
-            _check_count("patience", self.patience, 1)
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if name == "patience" and value is None:
+                continue
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(f"'{name}' must be a whole number of at least {least} (got {value!r})")
         if not 0 < self.learning_rate < inf:
             raise ValueError(f"'learning_rate' must be positive and finite (got {self.learning_rate})")
         if not 0 <= self.weight_decay < inf:
             raise ValueError(f"'weight_decay' must be at least 0 and finite (got {self.weight_decay})")
-        objectives = get_args(Objective)
         if isinstance(self.threshold, str):
-            if self.threshold not in objectives:
-                raise ValueError(f"'threshold' must be a number or one of {objectives} (got {self.threshold!r})")
+            if self.threshold not in get_args(Objective):
+                names = get_args(Objective)
+                raise ValueError(f"'threshold' must be a number or one of {names} (got {self.threshold!r})")
         elif not 0 <= self.threshold <= 1:
             raise ValueError(f"'threshold' must be between 0 and 1 (got {self.threshold})")
-        _check_choice("postprocess", self.postprocess, get_args(Postprocess))
-        _check_choice("constraint", self.constraint, get_args(Constraint))
-        if self.select not in ("validation", "last"):
-            raise ValueError(f"'select' must be 'validation' or 'last' (got {self.select!r})")
-        _check_device(self.device)
+        check_choice("postprocess", self.postprocess, Postprocess)
+        check_choice("constraint", self.constraint, Constraint)
+        check_choice("select", self.select, Select)
+        try:
+            is_device = isinstance(self.device, str) and bool(torch.device(self.device))
+        except RuntimeError:
+            is_device = False
+        if not is_device:
+            raise ValueError(f"'device' must name a device of PyTorch, such as 'cpu' or 'cuda' (got {self.device!r})")
 
-    def but(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Self:
         """Return the settings with some of them changed."""
         return replace(self, **changes)
+
+    but = replace  # the name in versions 0.1 and 0.2
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain numbers and strings."""
@@ -94,26 +105,6 @@ def is_available(device: str) -> bool:
     """Return whether tensors can be put on a device here."""
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):  # whichever the backend prefers
+    except (RuntimeError, AssertionError, NotImplementedError):  # depends on the backend
         return False
     return True
-
-
-def _check_count(name: str, value: int, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"'{name}' must be a whole number of at least {least} (got {value!r})")
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"'{name}' must be one of {choices} (got {value!r})")
-
-
-def _check_device(device: str) -> None:
-    message = f"'device' must name a device of PyTorch, such as 'cpu' or 'cuda' (got {device!r})"
-    if not isinstance(device, str):
-        raise ValueError(message)
-    try:
-        torch.device(device)
-    except RuntimeError:
-        raise ValueError(message) from None

@@ -1,41 +1,48 @@
 """A graph as methods see it: checked, on the right device, its operators built once."""
 
 import hashlib
+import logging
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
-from fairpass.nn import Adjacency, Structure
-from fairpass.nn.adjacency import Kind
-from fairpass.nn.convolution import Backbone, Operator
 from fairpass.nn.group_estimator import GroupEstimator
-from fairpass.training.checks import check_data
+from fairpass.nn.operators import OperatorKind, SparseOperator, check_edge_index
+from fairpass.nn.validation import check_choice, check_precision
 from fairpass.training.tensors import raw_bytes, to_json
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+logger = logging.getLogger(__name__)
+
 SplitName = Literal["train", "val", "test"]
+
+_MASKS = ("train_mask", "val_mask", "test_mask")
+# What a program may be built from.
+_SIZES = ("num_features", "num_classes", "num_groups", "group_sizes", "sens_column")
+_NAMES = ("feature_names", "label_names", "group_names")
+# Edges that are compared at once: a few such vectors for all edges of a large graph would not fit into memory.
+_EDGES_AT_ONCE = 1 << 22
 
 
 class Task:
     """The tensors of one graph, and what is derived from them once and used at every epoch.
 
     Args:
-        data: a PyG `Data` with `x`, `edge_index`, `y` (negative: unlabelled), `sens` (negative: unknown) and
-            the masks `train_mask`, `val_mask`, `test_mask`. Its tensors are used, not copied: nothing may
-            write to them.
+        data: a PyG `Data` with `x`, `edge_index`, `y` (negative: unlabelled), `sens` (negative: unknown) and masks. Its
+            tensors are used, not copied: nothing may write to them.
         device: where the tensors go.
-        need_masks: whether labels, groups, training and validation masks must be there (False to predict on a
-            new graph, where labels and groups that are missing are all unknown).
+        need_masks: False to predict on a new graph, where missing labels and groups are all unknown.
     """
 
-    def __init__(self, data: Data, device: str | torch.device = "cpu", *, need_masks: bool = True) -> None:
-        check_data(data, need_masks)
-        nodes = int(data.x.shape[0])
-        unknown = torch.full((nodes,), -1)
+    def __init__(self, data: "Data", device: str | torch.device = "cpu", *, need_masks: bool = True) -> None:
+        _check_data(data, need_masks)
+        unknown = torch.full((len(data.x),), -1)
         self.x: Tensor = data.x.to(device, torch.get_default_dtype())
         self.edge_index: Tensor = data.edge_index.to(device, torch.long)
         self.y: Tensor = (data.y if data.get("y") is not None else unknown).to(device, torch.long)
@@ -43,39 +50,25 @@ class Task:
         self.masks: dict[str, Tensor] = {
             name: data[f"{name}_mask"].to(device) for name in get_args(SplitName) if f"{name}_mask" in data
         }
-        self.feature_names: list[str] = list(data.get("feature_names") or ())
-        self.label_names: list[str] = list(data.get("label_names") or ())
-        self.group_names: list[str] = list(data.get("group_names") or ())
+        self.feature_names, self.label_names, self.group_names = (list[str](data.get(name) or ()) for name in _NAMES)
         self.sens_column: int | None = data.get("sens_column")
-        self.num_nodes, self.num_features = nodes, int(data.x.shape[1])
+        self.num_nodes, self.num_features = self.x.shape
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
-        self._operators: dict[Any, Adjacency] = {}
+        self._operators: dict[OperatorKind, SparseOperator] = {}
 
     @property
     def device(self) -> torch.device:
         """Return where the tensors are."""
         return self.x.device
 
-    def adjacency(self, kind: Kind = "gcn", epsilon: float = 0.0) -> Adjacency:
-        """Return the graph's operator of this kind, built at the first call."""
-        key = (kind, epsilon)
-        if key not in self._operators:
-            self._operators[key] = Adjacency.from_edge_index(
-                self.edge_index, self.num_nodes, kind, epsilon=epsilon, dtype=self.x.dtype
+    def operator(self, kind: OperatorKind) -> SparseOperator:
+        """Return the graph's operator for a backbone, built at the first call."""
+        if kind not in self._operators:
+            self._operators[kind] = SparseOperator.from_edge_index(
+                self.edge_index, self.num_nodes, kind, dtype=self.x.dtype
             )
-        return self._operators[key]
-
-    def operator(self, backbone: Backbone) -> Operator:
-        """Return what a backbone's convolutions multiply with."""
-        if backbone == "gat":
-            return self.structure
-        return self.adjacency("mean" if backbone == "sage" else backbone)
-
-    @cached_property
-    def structure(self) -> Structure:
-        """Return the graph's structure for attention."""
-        return Structure(self.edge_index, self.num_nodes)
+        return self._operators[kind]
 
     @cached_property
     def groups(self) -> Groups:
@@ -86,14 +79,9 @@ class Task:
             raise DataError(str(error)) from None
 
     @cached_property
-    def train_nodes(self) -> Tensor:
-        """Return the labelled training nodes' indices."""
-        return self.nodes("train")
-
-    @cached_property
-    def train_labels(self) -> Tensor:
-        """Return their labels."""
-        return self.y[self.train_nodes]
+    def group_sizes(self) -> tuple[int, ...]:
+        """Return the number of nodes of each group."""
+        return tuple(self.groups.sizes.tolist())
 
     @cached_property
     def group_estimator(self) -> GroupEstimator:
@@ -102,15 +90,19 @@ class Task:
         estimator.fit(self.x, self.sens, self.masks["val"], self.num_groups, self.sens_column)
         return estimator
 
-    @property
-    def group_sizes(self) -> tuple[int, ...]:
-        """Return the number of nodes of each group."""
-        return tuple(self.groups.sizes.tolist())
+    @cached_property
+    def train_nodes(self) -> Tensor:
+        """Return the indices of the labelled training nodes."""
+        return self.nodes("train")
+
+    @cached_property
+    def train_labels(self) -> Tensor:
+        """Return their labels."""
+        return self.y[self.train_nodes]
 
     def nodes(self, split: SplitName) -> Tensor:
         """Return the indices of a split's labelled nodes."""
-        if split not in get_args(SplitName):
-            raise ValueError(f"'split' must be one of {get_args(SplitName)} (got {split!r})")
+        check_choice("split", split, SplitName)
         if split not in self.masks:
             raise DataError(f"'data' must have '{split}_mask' (it is missing)")
         return torch.nonzero(self.masks[split] & (self.y >= 0)).flatten()
@@ -129,39 +121,122 @@ class Task:
 
     def sizes(self) -> dict[str, Any]:
         """Return what a program may be built from, as plain data; see `RememberedTask`."""
-        return {
-            "num_features": self.num_features,
-            "num_classes": self.num_classes,
-            "num_groups": self.num_groups,
-            "group_sizes": list(self.group_sizes),
-            "sens_column": self.sens_column,
-            "feature_names": self.feature_names,
-            "label_names": self.label_names,
-            "group_names": self.group_names,
-        }
+        return {name: getattr(self, name) for name in (*_SIZES, *_NAMES)} | {"group_sizes": list(self.group_sizes)}
 
 
 class RememberedTask(Task):
     """A graph's sizes and names without the graph: enough to build the program of a stored model."""
 
     def __init__(self, sizes: dict[str, Any]) -> None:
-        self._sizes = dict(sizes)
-        for name in self._sizes.keys() - {"group_sizes"}:
-            setattr(self, name, self._sizes[name])
-
-    @property
-    def group_sizes(self) -> tuple[int, ...]:
-        """Return the number of nodes of each group."""
-        return tuple(self._sizes["group_sizes"])
+        vars(self).update(sizes, group_sizes=tuple(sizes["group_sizes"]))
 
 
-def fingerprint(data: Data) -> str:
+def fingerprint(data: "Data") -> str:
     """Return a hash of everything a fit depends on, the same for equal graphs."""
     digest = hashlib.sha256()
-    for name in ("x", "edge_index", "y", "sens", "train_mask", "val_mask", "test_mask"):
+    for name in ("x", "edge_index", "y", "sens", *_MASKS):
         if data.get(name) is not None:
             digest.update(name.encode())
             digest.update(raw_bytes(data[name]))
-    for name in ("feature_names", "label_names", "group_names", "sens_column"):
+    for name in (*_NAMES, "sens_column"):
         digest.update(to_json([name, data.get(name)]).encode())
     return digest.hexdigest()
+
+
+def _check_data(data: "Data", for_training: bool) -> None:
+    """Raise `DataError` with what is wrong with a graph; training needs labels, groups and masks."""
+    _check_kind(data)
+    needed = ["x", "edge_index", *(["y", "sens", "train_mask", "val_mask"] if for_training else [])]
+    lacking = [name for name in needed if data.get(name) is None]
+    if "edge_index" in lacking and data.get("adj_t") is not None:
+        raise DataError("'data' must have 'edge_index' (got 'adj_t' instead; leave the transform ToSparseTensor out)")
+    if lacking:
+        raise DataError(f"'data' must have {', '.join(needed)} (missing: {', '.join(lacking)})")
+    given = {name: data[name] for name in ("x", "edge_index", "y", "sens", *_MASKS) if data.get(name) is not None}
+    for name, value in given.items():
+        if not isinstance(value, Tensor):
+            raise DataError(f"'data.{name}' must be a tensor (got {type(value).__name__})")
+    x, edge_index = given.pop("x"), given.pop("edge_index")
+    _check_features(x, least=2 if for_training else 1)
+    try:
+        check_edge_index(edge_index, len(x))
+    except ValueError as error:
+        raise DataError(f"'data' is not a graph: {error}") from None
+    for name, value in given.items():
+        if value.shape != (len(x),):
+            raise DataError(f"'data.{name}' must have shape ({len(x)},) (got {tuple(value.shape)})")
+        is_mask = name in _MASKS
+        if (value.dtype == torch.bool) != is_mask or value.is_floating_point() or value.is_complex():
+            raise DataError(f"'data.{name}' must be {'boolean' if is_mask else 'integer'} (got {value.dtype})")
+    _check_names(data, x.shape[1])
+    if for_training:
+        _warn_of_one_way_edges(edge_index, len(x))
+
+
+def _check_kind(data: object) -> None:
+    """Raise `DataError` unless this is one graph with nodes and edges of one kind each."""
+    from torch_geometric.data import Batch, Data, HeteroData
+
+    if isinstance(data, HeteroData):
+        raise DataError(
+            "'data' must be a torch_geometric.data.Data (got HeteroData; its 'to_homogeneous()' returns a Data, "
+            "if all nodes have the same features)"
+        )
+    if isinstance(data, Batch):
+        raise DataError(f"'data' must be one graph (got a Batch of {data.num_graphs})")
+    if not isinstance(data, Data):
+        raise DataError(f"'data' must be a torch_geometric.data.Data (got {type(data).__name__})")
+
+
+def _check_features(x: Tensor, least: int) -> None:
+    if x.dim() != 2 or x.shape[0] < least or x.shape[1] < 1 or not x.is_floating_point():
+        raise DataError(
+            f"'data.x' must be floating point features of shape (N, d), N at least {least} "
+            f"(got shape {tuple(x.shape)}, {x.dtype})"
+        )
+    try:
+        check_precision("data.x", x)
+    except ValueError as error:
+        raise DataError(f"{error}; 'data.x.float()' returns float32") from None
+    bad = int((~torch.isfinite(x)).sum())
+    if bad:
+        raise DataError(f"'data.x' must be finite (got {bad} NaN or infinite entries)")
+
+
+def _check_names(data: "Data", features: int) -> None:
+    """Raise `DataError` if there are names, but not one for each feature, label or group."""
+    names = data.get("feature_names") or ()
+    if names and len(names) != features:
+        raise DataError(f"'data.feature_names' must name the {features} features (got {len(names)} names)")
+    for what, values in (("label_names", data.get("y")), ("group_names", data.get("sens"))):
+        names = data.get(what) or ()
+        if names and values is not None and int(values.max()) >= len(names):
+            raise DataError(f"'data.{what}' must name every index up to {int(values.max())} (got {len(names)} names)")
+    column = data.get("sens_column")
+    if column is not None and not (isinstance(column, int) and 0 <= column < features):
+        raise DataError(f"'data.sens_column' must be a column of 'data.x', 0 to {features - 1} (got {column})")
+
+
+def _warn_of_one_way_edges(edge_index: Tensor, nodes: int) -> None:
+    """Log a warning if there are edges with one direction only: methods take them, but they are rarely intended.
+
+    Sorting the edges takes a while, and most graphs have both directions. So the first test is whether
+    `r'(A - A')s = 0` for two random vectors of integers, which a directed graph has almost no chance to pass.
+    """
+    generator = torch.Generator().manual_seed(0)
+    r, s = torch.randint(-(2**62), 2**62, (2, nodes), generator=generator).to(edge_index.device)
+    difference = 0
+    for part in torch.split(edge_index, _EDGES_AT_ONCE, 1):
+        source, target = part.long()
+        difference += int((r[source] * s[target] - r[target] * s[source]).sum())
+    if difference % 2**64 == 0:
+        return
+    source, target = edge_index.long()
+    forth, back = source * nodes + target, target * nodes + source
+    one_way = int((~torch.isin(forth.unique(), back)).sum())
+    if one_way:  # none if an edge is there twice in one direction and once in the other
+        logger.warning(
+            "'data.edge_index' has %s edges with one direction only: messages go along it and not back, and GMMD's "
+            "layers need not lower their objective (torch_geometric.transforms.ToUndirected adds the other direction)",
+            f"{one_way:,}",
+        )

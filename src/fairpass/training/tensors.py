@@ -1,4 +1,4 @@
-"""Tensors and a JSON header in one safetensors file: written whole or not at all, checked when read."""
+"""Tensors and a JSON header in one safetensors file, written atomically and verified when read."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from torch import Tensor
 from fairpass.errors import ModelFileError
 from fairpass.files import atomic_path
 
-# All that is said about the tensors is one entry: of several, safetensors writes one or the other first.
+# One entry holds all metadata: safetensors writes several in no fixed order.
 _ENTRY = "fairpass"
 
 
@@ -52,19 +52,19 @@ def to_json(value: Any) -> str:
     return json.dumps(value, default=_plain)
 
 
-def raw_bytes(value: Tensor) -> bytes:
-    """Return a tensor's type, shape and content as bytes; two tensors with equal bytes are equal."""
-    value = value.detach().cpu().contiguous()
-    # As plain bytes, because numpy does not know all of torch's types.
-    return f"{value.dtype}{tuple(value.shape)}".encode() + value.flatten().view(torch.uint8).numpy().tobytes()
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     raise TypeError(f"{value!r} must be a number, a string, or a list or mapping of these, to be stored")
+
+
+def raw_bytes(value: Tensor) -> bytes:
+    """Return a tensor's type, shape and content as bytes; two tensors with equal bytes are equal."""
+    value = value.detach().cpu().contiguous()
+    # As plain bytes, because numpy does not know all of torch's types.
+    return f"{value.dtype}{tuple(value.shape)}".encode() + value.flatten().view(torch.uint8).numpy().tobytes()
 
 
 def _digest(tensors: dict[str, Tensor], header: str) -> str:

@@ -1,6 +1,6 @@
 """Following a fit in TensorBoard, MLflow or Weights & Biases.
 
-A tracker is a callback of `fit` that is also told what is fitted and what came of it::
+A tracker is a callback of `fit` that also records what is fitted and the result::
 
     with TensorBoard("runs/german") as tracker:
         tracker.start(model, data)
@@ -12,41 +12,38 @@ The library of a tracker is an extra of fairpass and is imported when the tracke
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from math import isfinite
-from typing import Any, ClassVar, Protocol, Self
-
-from torch_geometric.data import Data
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from fairpass.errors import FairpassError
 from fairpass.metrics import Evaluation
 from fairpass.training.history import EpochRecord
 from fairpass.training.task import fingerprint
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 
 class TrackingError(FairpassError, RuntimeError):
-    """A tracker's library is not installed, or cannot write where it was told to."""
+    """A tracker's library is not installed, or cannot write to its destination."""
 
 
-class Described(Protocol):
-    """A classifier, as far as a tracker looks at it."""
-
+class _Classifier(Protocol):
     name: ClassVar[str]
 
-    def get_params(self, deep: bool = ...) -> dict[str, Any]:
-        """Return the parameters, nested ones too."""
-        ...
+    def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
 
 
 class Tracker(ABC):
-    """Sends what happens during one fit somewhere; a context manager that closes at the end.
+    """Records one fit elsewhere; a context manager that closes at the end.
 
-    A tracker of your own says how to open a run, write numbers and close.
+    A subclass implements `open`, `write` and `close`.
     """
 
-    def start(self, classifier: Described, data: Data) -> None:
-        """Say what is about to be fitted, before `fit`."""
+    def start(self, classifier: _Classifier, data: "Data") -> None:
+        """Record what is about to be fitted; call it before `fit`."""
         parameters = {name: value for name, value in classifier.get_params(deep=True).items() if name != "training"}
         about = data.get("provenance") or {}
         graph = {"data": about.get("name") or about.get("source") or "", "fingerprint": fingerprint(data)}
@@ -54,19 +51,18 @@ class Tracker(ABC):
 
     def __call__(self, record: EpochRecord) -> None:
         """Write the numbers of one epoch."""
-        groups: dict[str, Mapping[str, float | None]] = {
-            "loss": record.losses,
-            "validation": {**record.metrics, "selection": record.selection, "threshold": record.threshold},
-            "discrepancy": record.discrepancy,
-        }
-        numbers = {f"{group}/{name}": value for group, values in groups.items() for name, value in values.items()}
-        self.write(_finite(numbers), record.epoch)
+        validation = {**record.metrics, "selection": record.selection, "threshold": record.threshold}
+        self._write(record.epoch, loss=record.losses, validation=validation, discrepancy=record.discrepancy)
 
     def finish(self, evaluation: Evaluation, split: str = "test") -> None:
-        """Write what came of it: the metrics on a split's nodes, as fractions."""
+        """Write the result: the metrics on a split's nodes, as fractions."""
         metrics = {name: value / 100 for name, value in evaluation.percent().items()}
-        metrics["balanced_ACC"] = evaluation.balanced_acc
-        self.write(_finite({f"{split}/{name}": value for name, value in metrics.items()}), None)
+        self._write(None, **{split: {**metrics, "balanced_ACC": evaluation.balanced_acc}})
+
+    def _write(self, epoch: int | None, **groups: Mapping[str, float | None]) -> None:
+        """Write the numbers that are finite: a metric may not be defined, and training may have diverged."""
+        numbers = {f"{group}/{name}": value for group, values in groups.items() for name, value in values.items()}
+        self.write({name: value for name, value in numbers.items() if value is not None and isfinite(value)}, epoch)
 
     @abstractmethod
     def open(self, name: str, parameters: dict[str, Any]) -> None:
@@ -88,11 +84,7 @@ class Tracker(ABC):
 
 
 class TensorBoard(Tracker):
-    """Writes an event file for TensorBoard.
-
-    Args:
-        directory: where; `tensorboard --logdir` takes it or a directory above it.
-    """
+    """Writes an event file for TensorBoard into a directory."""
 
     def __init__(self, directory: str) -> None:
         library = _library("torch.utils.tensorboard", "TensorBoard", "tensorboard")
@@ -112,16 +104,16 @@ class TensorBoard(Tracker):
             self._writer.add_scalar(name, value, epoch)
 
     def close(self, *, failed: bool) -> None:
-        """Close the file; what was written stays."""
+        """Close the file."""
         self._writer.close()
 
 
 class MLflow(Tracker):
-    """Logs to an MLflow tracking server or data base.
+    """Logs to an MLflow tracking server or database.
 
     Args:
         uri: the tracking URI, for example `sqlite:///mlflow.db` or `http://localhost:5000`.
-        experiment: its name; made if it is not there.
+        experiment: its name; created if it does not exist.
     """
 
     def __init__(self, uri: str, experiment: str = "fairpass") -> None:
@@ -137,8 +129,8 @@ class MLflow(Tracker):
     def open(self, name: str, parameters: dict[str, Any]) -> None:
         """Begin a run."""
         self._run = self._client.create_run(self._experiment, run_name=name).info.run_id
-        entities = self._mlflow.entities
-        self._client.log_batch(self._run, params=[entities.Param(key, str(parameters[key])) for key in parameters])
+        params = [self._mlflow.entities.Param(key, str(value)) for key, value in parameters.items()]
+        self._client.log_batch(self._run, params=params)
 
     def write(self, numbers: dict[str, float], epoch: int | None) -> None:
         """Log metrics."""
@@ -153,11 +145,7 @@ class MLflow(Tracker):
 
 
 class WeightsAndBiases(Tracker):
-    """Logs to Weights & Biases; `WANDB_MODE=offline` in the environment keeps everything on this machine.
-
-    Args:
-        project: its name.
-    """
+    """Logs to a Weights & Biases project; `WANDB_MODE=offline` in the environment keeps all data on this machine."""
 
     def __init__(self, project: str) -> None:
         self._wandb, self._project = _library("wandb", "Weights & Biases", "wandb"), project
@@ -180,7 +168,7 @@ class WeightsAndBiases(Tracker):
             self._run.finish(exit_code=int(failed))
 
 
-_TRACKERS: dict[str, type[TensorBoard] | type[MLflow] | type[WeightsAndBiases]] = {
+_TRACKERS: dict[str, Callable[[str], Tracker]] = {
     "tensorboard": TensorBoard,
     "mlflow": MLflow,
     "wandb": WeightsAndBiases,
@@ -202,8 +190,3 @@ def _library(module: str, title: str, extra: str) -> Any:
         raise TrackingError(
             f"{title} must be installed to track with it: pip install 'fairpass[{extra}]' ({error})"
         ) from None
-
-
-def _finite(numbers: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the numbers that there are: a metric may not be defined, and training may have diverged."""
-    return {name: value for name, value in numbers.items() if value is not None and isfinite(value)}

@@ -4,7 +4,7 @@ from fairpass.tuning.budget import Budget
 from fairpass.tuning.choice import Decision, choose, decide
 from fairpass.tuning.dimensions import Choice, Integers, LogUniform, Uniform
 from fairpass.tuning.front import Point, hypervolume, pareto_front
-from fairpass.tuning.result import Tuned
+from fairpass.tuning.result import Tuned, draw_front
 from fairpass.tuning.search import tune
 from fairpass.tuning.spaces import GRIDS, RECOMMENDED, space_of
 from fairpass.tuning.worker import Progress
@@ -23,6 +23,7 @@ __all__ = [
     "Uniform",
     "choose",
     "decide",
+    "draw_front",
     "hypervolume",
     "pareto_front",
     "space_of",

@@ -1,16 +1,15 @@
-"""How long to search: a number of trials, a time, or whichever ends first."""
+"""How long to search: a number of trials, a time, or both."""
 
 import re
 from dataclasses import dataclass
 from math import inf
 
-_SECONDS = {"h": 3600, "m": 60, "s": 1}
 _TIME = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of a search.
+    """The limits of a search; it ends with the first that is reached.
 
     Attributes:
         trials: configurations in the whole study, those of earlier calls and of other processes included; None: any.
@@ -43,8 +42,8 @@ class Budget:
 def parse_time(text: str) -> float:
     """Return the seconds of a time such as "90s", "10m", "2h" or "1h30m"."""
     found = _TIME.fullmatch(text.strip().lower())
-    parts = found.groups() if found else ()
-    seconds = sum(float(part) * unit for part, unit in zip(parts, _SECONDS.values(), strict=False) if part)
-    if not seconds:
+    hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
+    total = 3600 * hours + 60 * minutes + seconds
+    if not total:
         raise ValueError(f"'budget' must be a time such as '90s', '10m' or '1h30m' (got {text!r})")
-    return seconds
+    return total

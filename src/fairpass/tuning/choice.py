@@ -1,4 +1,4 @@
-"""Which configuration to take, for those who do not want to look at all of them."""
+"""Which configuration to take, for users who do not want to look at all of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,7 @@ from fairpass.tuning.front import Point, informative, pareto_front
 
 @dataclass(frozen=True)
 class Decision:
-    """A configuration, and in a sentence why it is this one.
-
-    Attributes:
-        point: the configuration.
-        reason: the sentence.
-        met: whether it keeps within the limits that were asked for.
-    """
+    """A configuration, the reason for it in a sentence, and whether it is within the limits that were asked for."""
 
     point: Point
     reason: str
@@ -28,16 +22,10 @@ def check_wishes(
     max_eo: float | None = None,
     spell: Callable[[str], str] = repr,
 ) -> None:
-    """Raise `ValueError` if a wish is not between 0 and 1, or if `fairness` comes with a limit.
+    """Raise `ValueError` if a wish (see :func:`decide`) is not between 0 and 1, or if `fairness` comes with a limit.
 
-    `fairness` chooses a trade-off, a limit chooses the most useful configuration within it: both at once have no clear
-    meaning.
-
-    Args:
-        fairness: see :func:`decide`, also for the limits.
-        max_dp: the limit of DP.
-        max_eo: the limit of EO.
-        spell: returns an argument's name as the caller writes it, for the message.
+    `fairness` chooses a trade-off, a limit the most useful configuration within it: together they have no clear
+    meaning. `spell` returns an argument's name as the caller writes it, for the message.
     """
     limits = {"max_dp": max_dp, "max_eo": max_eo}
     for name, value in {"fairness": fairness, **limits}.items():
@@ -50,57 +38,45 @@ def check_wishes(
             )
 
 
-def choose(
-    points: Sequence[Point],
-    *,
-    fairness: float | None = None,
-    max_dp: float | None = None,
-    max_eo: float | None = None,
-) -> Point:
-    """Return the configuration to take; see :func:`decide`, which also says why."""
-    return decide(points, fairness=fairness, max_dp=max_dp, max_eo=max_eo).point
+def choose(points: Sequence[Point], **wishes: float | None) -> Point:
+    """Return the configuration to take; see :func:`decide`, which also gives the reason."""
+    return decide(points, **wishes).point
 
 
 def decide(
-    points: Sequence[Point],
-    *,
-    fairness: float | None = None,
-    max_dp: float | None = None,
-    max_eo: float | None = None,
+    points: Sequence[Point], *, fairness: float | None = None, max_dp: float | None = None, max_eo: float | None = None
 ) -> Decision:
-    r"""Return the configuration to take by how it did on the validation nodes, and why.
+    r"""Return the configuration to take, by the metrics on the validation nodes, and why.
 
+    By default it is the one with the largest `AUC + F1 + ACC - DP - EO`; with limits, the most useful one within them.
     Near-constant configurations are only taken if there are no others.
 
     Args:
         points: the configurations to choose from.
         fairness: how much fairness counts, from 0 to 1: the point of the front with the largest
             :math:`(1 - \text{fairness})\, u - \text{fairness}\, d`, with utility `u` and unfairness `d` scaled to
-            [0, 1] over the front. 0 is the most useful point, 1 the fairest.
-        max_dp: only those with a DP of at most this. If none has it, the one that is nearest to the limits.
-        max_eo: the same for EO.
-
-    Without any of these, it is the one with the largest `AUC + F1 + ACC - DP - EO`; with limits, the most useful one
-    within them. `fairness` and limits must not be given together.
+            [0, 1] over the front. 0 is the most useful point, 1 the fairest. Cannot be combined with limits.
+        max_dp: largest DP allowed. If no configuration is within the limits, the nearest is taken.
+        max_eo: largest EO allowed.
     """
     check_wishes(fairness=fairness, max_dp=max_dp, max_eo=max_eo)
     limits = {name: value for name, value in (("DP", max_dp), ("EO", max_eo)) if value is not None}
     candidates = informative(points)
     within = [point for point in candidates if not _excess(point, limits)]
-    asked = " and ".join(f"{name} of at most {_percent(value)}" for name, value in limits.items())
+    asked = " and ".join(f"{name} of at most {100 * value:.1f} %" for name, value in limits.items())
     if not within:
-        nearest = min(candidates, key=lambda point: (_excess(point, limits), -point.utility))
-        has = " and ".join(f"{name} {_percent(nearest.validation[name])}" for name in limits)
+        point = min(candidates, key=lambda point: (_excess(point, limits), -point.utility))
+        has = " and ".join(f"{name} {100 * point.validation[name]:.1f} %" for name in limits)
         reason = f"No configuration has a {asked} on validation: the nearest, with {has}, was taken."
-        return Decision(nearest, reason + _warning(nearest), met=False)
-    if fairness is None and not limits:
+    elif fairness is None and not limits:
         point = max(within, key=lambda point: (point.selection, -point.unfairness))
         reason = "It has the largest AUC + F1 + ACC - DP - EO on validation."
     else:
         point = _weigh(pareto_front(within), fairness or 0.0)
         what = "most useful" if not fairness else "fairest" if fairness == 1 else f"best for fairness {fairness:g}"
         reason = f"It is the {what} on the validation front{f' with a {asked}' if asked else ''}."
-    return Decision(point, reason + _warning(point))
+    warning = " Beware: it is near constant, as all are." if point.near_constant else ""
+    return Decision(point, reason + warning, met=bool(within))
 
 
 def _weigh(front: Sequence[Point], fairness: float) -> Point:
@@ -120,11 +96,3 @@ def _weigh(front: Sequence[Point], fairness: float) -> Point:
 
 def _excess(point: Point, limits: Mapping[str, float]) -> float:
     return sum(max(0.0, point.validation[name] - limit) for name, limit in limits.items())
-
-
-def _warning(point: Point) -> str:
-    return " Beware: it is near constant, as all are." if point.near_constant else ""
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"

@@ -1,27 +1,23 @@
-"""From the values of a search to a classifier: what is varied, what is fixed, and that a method knows all of it."""
+"""What a search varies and what is fixed, and the classifiers that this allows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from fairpass.methods import NodeClassifier, method
+from fairpass.runs import Configuration
 from fairpass.training import Training
 from fairpass.training.population import COMMON_SETTINGS
 from fairpass.tuning.dimensions import Choice, Dimension
 from fairpass.tuning.front import Point
 from fairpass.tuning.spaces import Space
 
-_SETTINGS = tuple(field.name for field in fields(Training) if field.name != "seed")
-
 
 @dataclass(frozen=True)
 class Configurations:
-    """All classifiers that a search may try. Parameters of the method and training settings go by their names.
+    """All configurations that a search may try.
 
-    Attributes:
-        method: name of the method.
-        fixed: values that are not the default, and the same for all.
-        varied: what differs from one to another.
+    `fixed` and `varied` hold hyper-parameters of the method and training settings by name; the rest are defaults.
     """
 
     method: str
@@ -30,8 +26,9 @@ class Configurations:
 
     @classmethod
     def of(cls, name: str, space: Space, fixed: Mapping[str, Any]) -> "Configurations":
-        """Return the configurations of a space of which some parameters may be fixed; every end of it is tried."""
-        known = [*_parameters(method(name)), *_SETTINGS]
+        """Return the configurations of a space; raise `ValueError` if the method does not accept all of them."""
+        settings = [field.name for field in fields(Training) if field.name != "seed"]
+        known = [*_parameters(method(name)), *settings]
         for argument, values in (("space", space), ("fixed", fixed)):
             for parameter in values:
                 if parameter == "seed":
@@ -42,72 +39,54 @@ class Configurations:
                         f"(got {parameter!r})"
                     )
         single = {
-            key: each.values[0] for key, each in space.items() if isinstance(each, Choice) and not each.values[1:]
+            key: each.values[0] for key, each in space.items() if isinstance(each, Choice) and len(each.values) == 1
         }
         fixed = {**single, **fixed}
         varied = {key: dimension for key, dimension in space.items() if key not in fixed}
         if not varied:
             raise ValueError(f"there must be something to vary for {name!r} (got nothing that is not fixed)")
         made = cls(name, fixed, varied)
-        made.check()
+        for key, dimension in varied.items():
+            for value in dimension.ends():
+                made.classifier({**made.first(), key: value})
         return made
 
-    def check(self) -> None:
-        """Raise `ValueError` if a method does not take a value."""
-        first = self.first()
-        for name, dimension in self.varied.items():
-            for value in dimension.ends():
-                self.classifier({**first, name: value})
-
     def first(self) -> dict[str, Any]:
-        """Return the values at the lower ends, or the first of them."""
+        """Return the lower end or first value of everything that is varied."""
         return {name: dimension.ends()[0] for name, dimension in self.varied.items()}
 
     def classifier(self, values: Mapping[str, Any], *, seed: int = 0) -> NodeClassifier:
         """Return the classifier with these values of what is varied."""
-        found = method(self.method)
         given = {**self.fixed, **{name: self.varied[name].read(value) for name, value in values.items()}}
-        known = _parameters(found)
+        known = _parameters(method(self.method))
         parameters = {name: value for name, value in given.items() if name in known}
-        settings = {name: value for name, value in given.items() if name not in parameters}
-        usual = found(**parameters).training  # of a method whose settings depend on its parameters, too
-        return found(**parameters, training=usual.but(**settings, seed=seed))
-
-    @property
-    def epochs(self) -> int:
-        """Return how many epochs a classifier is trained at most, unless that is varied."""
-        return self.classifier(self.first()).training.epochs
+        training = {name: value for name, value in given.items() if name not in known}
+        return Configuration(self.method, parameters, training).classifier(seed)
 
     def default(self) -> dict[str, Any]:
-        """Return the values that the method has by itself, as far as the search can find them."""
-        found = method(self.method)
-        itself = found()
+        """Return the method's defaults of what is varied, as far as the search can find them."""
+        itself = method(self.method)()
         values = {**itself.training.to_dict(), **itself.hyperparameters}
         return {name: values[name] for name, dimension in self.varied.items() if dimension.contains(values[name])}
 
     def shape(self) -> list[str]:
-        """Return what is varied and cannot differ among classifiers that train as one population."""
+        """Return what is varied but must be the same for classifiers that train as one population."""
         found = method(self.method)
         shared = {*_parameters(found), *COMMON_SETTINGS} - {*(found.per_member or ())}
         return [name for name in self.varied if name in shared]
 
     def point(self, values: Mapping[str, Any], **outcome: Any) -> Point:
-        """Return how a configuration did."""
-        classifier = self.classifier(values)
-        training = classifier.training.to_dict()
-        del training["seed"]
-        return Point(self.method, classifier.hyperparameters, training, **outcome)
+        """Return a configuration with how it did."""
+        made = Configuration.of(self.classifier(values))
+        return Point(made.method, made.parameters, made.training, **outcome)
 
     def describe(self) -> dict[str, Any]:
-        """Return what tells these configurations from others, as plain values."""
+        """Return what distinguishes these configurations from others, as plain values."""
         varied = {name: str(dimension) for name, dimension in self.varied.items()}
-        first = self.point(self.first(), validation={})
+        first = self.point(self.first())
         values = {**first.training, **first.parameters}
-        return {
-            "method": self.method,
-            "varied": varied,
-            "fixed": {name: value for name, value in values.items() if name not in varied},
-        }
+        fixed = {name: value for name, value in values.items() if name not in varied}
+        return {"method": self.method, "varied": varied, "fixed": fixed}
 
 
 def _parameters(found: type[NodeClassifier]) -> list[str]:

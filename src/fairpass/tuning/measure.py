@@ -1,16 +1,15 @@
-"""How a configuration did: its seeds' metrics on validation and test, and whether it says anything at all."""
+"""How a configuration did: its metrics on validation and test over the seeds, and whether it is near constant."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
+from fairpass.metrics import SplitMetrics
 from fairpass.metrics.evaluation import NEAR_CONSTANT_SHARE
-from fairpass.metrics.quick import NAMES, Quick
 from fairpass.training import Task
 from fairpass.training.program import scores
 
@@ -25,8 +24,8 @@ class Measure:
         self.validation, self.test = task.nodes("val"), None
         try:
             self.test = task.nodes("test")
-            self.quick = Quick(task.y[self.test], task.sens[self.test], num_classes=task.num_classes)
-        except DataError:  # there is no test split, or it lacks a label or group: nothing to compare on
+            self.metrics = SplitMetrics(task.y[self.test], task.sens[self.test], num_classes=task.num_classes)
+        except DataError:  # there is no test split, or it lacks a label or group
             self.test = None
 
     def __call__(self, seeds: Sequence[NodeClassifier]) -> dict[str, Any]:
@@ -34,22 +33,20 @@ class Measure:
         tested, constant = [], 0
         for model in seeds:
             probabilities = model.predict_proba(self.data)
-            constant += self._is_near_constant(model, model.decide(self.data, probabilities, self.validation))
+            predicted = model.decide(self.data, probabilities, self.validation)
+            # The full evaluation decides, but is slow: few configurations need it.
+            if int(predicted.bincount().max()) / len(predicted) >= NEAR_CONSTANT_SHARE:
+                constant += model.evaluate(self.data, "val", undefined="nan").near_constant
             if self.test is not None:
                 decided = model.decide(self.data, probabilities, self.test)
-                numbers = self.quick(scores(probabilities[self.test]), decided).tolist()
-                tested.append(dict(zip(NAMES, numbers, strict=True)))
+                numbers = self.metrics(scores(probabilities[self.test]), decided).tolist()
+                tested.append(dict(zip(SplitMetrics.names, numbers, strict=True)))
         return {
             "validation": _mean([model.selected_.metrics for model in seeds]),
             "test": _mean(tested) if tested else None,
             "near_constant": 2 * constant >= len(seeds),
         }
 
-    def _is_near_constant(self, model: NodeClassifier, predicted: Tensor) -> bool:
-        share = int(predicted.bincount().max()) / len(predicted)
-        # The full evaluation has the last word, and takes its time: few configurations need it.
-        return share >= NEAR_CONSTANT_SHARE and model.evaluate(self.data, "val", undefined="nan").near_constant
-
 
 def _mean(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: fmean(row[name] for row in rows) for name in NAMES}
+    return {name: fmean(row[name] for row in rows) for name in SplitMetrics.names}

@@ -1,20 +1,24 @@
-"""What a search found, as a record that can be stored."""
+"""The result of a search, as a file and as a picture."""
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairpass import __version__
-from fairpass.errors import DataError
-from fairpass.files import write_text
+from fairpass.files import atomic_path, read_document, write_text
 from fairpass.tuning.choice import choose
 from fairpass.tuning.front import Point, hypervolume, pareto_front
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _KIND = "fairpass tuning"
+# Okabe and Ito's colours, which the colour-blind can tell apart; the shapes differ, too.
+_GREY, _BLUE, _ORANGE, _GREEN = "#999999", "#0072B2", "#D55E00", "#009E73"
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,13 @@ class Tuned:
     Attributes:
         method: name of the method.
         points: one for each configuration that was trained to the end.
-        varied: names of what differs among them.
+        varied: names of the settings in which they differ.
         study: name of the Optuna study.
         settings: what was searched and how, as plain values.
         graph: fingerprint of the graph.
         provenance: where the graph is from.
-        pruned: how many were given up early.
-        failed: how many could not be trained.
+        pruned: number of configurations that were stopped early.
+        failed: number of configurations that could not be trained.
         version: of the library.
     """
 
@@ -47,57 +51,79 @@ class Tuned:
 
     @cached_property
     def front(self) -> list[Point]:
-        """Return the points that no other one beats on validation, from the most useful to the fairest."""
+        """The points that no other point beats on validation, from the most useful to the fairest."""
         return pareto_front(self.points)
 
     @cached_property
     def best(self) -> Point:
-        """Return the point with the largest `AUC + F1 + ACC - DP - EO` on validation."""
+        """The point with the largest `AUC + F1 + ACC - DP - EO` on validation."""
         return choose(self.points)
 
     def values(self, point: Point) -> dict[str, Any]:
-        """Return what sets a point apart from the others."""
-        all_values = {**point.training, **point.parameters}
-        return {name: all_values[name] for name in self.varied}
+        """Return the settings of a point in which it may differ from others."""
+        return {name: {**point.training, **point.parameters}[name] for name in self.varied}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold; `from_dict` is the inverse."""
-        return {
-            "kind": _KIND,
-            "version": self.version,
-            "method": self.method,
-            "best": self.best.to_dict(),
-            "front": [point.to_dict() for point in self.front],
-            "hypervolume": hypervolume(self.points),
-            "points": [point.to_dict() for point in self.points],
-            "varied": list(self.varied),
-            "study": self.study,
-            "settings": self.settings,
-            "graph": self.graph,
-            "provenance": self.provenance,
-            "pruned": self.pruned,
-            "failed": self.failed,
-        }
+        """Return plain JSON values; `from_dict` is the inverse."""
+        derived = {"kind": _KIND, "best": self.best.to_dict(), "hypervolume": hypervolume(self.points)}
+        lists = {name: [point.to_dict() for point in getattr(self, name)] for name in ("front", "points")}
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**derived, **kept, **lists, "varied": list(self.varied)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Tuned":
-        """Rebuild a record from `to_dict`."""
-        derived = {"kind", "best", "front", "hypervolume"}
-        kept = {name: value for name, value in values.items() if name not in derived}
-        kept["points"] = tuple(Point.from_dict(point) for point in values["points"])
-        return cls(**{**kept, "varied": tuple(values["varied"])})
+        """Rebuild a result from `to_dict`."""
+        kept = {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        points = tuple(Point(**point) for point in values["points"])
+        return cls(**{**kept, "points": points, "varied": tuple(values["varied"])})
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the record to a JSON file."""
+        """Write the result to a JSON file."""
         return write_text(path, json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tuned":
         """Read what `save` wrote, or raise `DataError`."""
-        try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))
-            if stored["kind"] != _KIND:
-                raise ValueError(f"it is a {stored['kind']}")
-            return cls.from_dict(stored)
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"'{path}' must be a {_KIND} (damaged or not one: {error})") from None
+        return read_document(path, _KIND, cls.from_dict)
+
+
+def draw_front(tuned: Tuned, path: str | os.PathLike[str], *, title: str = "") -> Path:
+    """Write a picture of utility against unfairness, with the front; the file's ending says in which format."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    # The salt, and no date, so that the same result is the same file.
+    with rc_context({"font.size": 9, "svg.hashsalt": "fairpass"}):
+        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+        _draw(figure.add_subplot(title=title), tuned)
+        kind = Path(path).suffix.removeprefix(".")
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    return Path(path)
+
+
+def _draw(axes: "Axes", tuned: Tuned) -> None:
+    others = [point for point in tuned.points if point not in tuned.front]
+    _scatter(axes, [p for p in others if not p.near_constant], "configuration", color=_GREY, marker="o", s=18)
+    _scatter(axes, [p for p in others if p.near_constant], "near constant", color=_GREY, marker="x", s=22)
+    # Between a point and the next fairer one nothing better was found, so the front has steps and no slopes.
+    axes.plot(*_percents(tuned.front), color=_BLUE, drawstyle="steps-pre", linewidth=1)
+    _scatter(axes, tuned.front, "front on validation", color=_BLUE, marker="o", s=28)
+    tested = [Point(p.method, validation=p.test) for p in tuned.front if p.test is not None]
+    _scatter(axes, tested, "the same on the test nodes", color=_GREEN, marker="^", s=26)
+    _scatter(axes, [tuned.best], "best by the sum", color=_ORANGE, marker="*", s=190, edgecolor="white")
+    axes.set_xlabel("unfairness: mean of ΔDP and ΔEO, in percentage points")
+    axes.set_ylabel("utility: mean of AUC, F1 and ACC, in %")
+    axes.set_xlim(left=0)
+    axes.grid(color="#e5e5e5", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.figure.legend(frameon=False, loc="outside lower center", ncols=3)
+
+
+def _scatter(axes: "Axes", points: Sequence[Point], label: str, **style: Any) -> None:
+    if points:
+        axes.scatter(*_percents(points), label=label, zorder=3, **style)
+
+
+def _percents(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+    return [100 * point.unfairness for point in points], [100 * point.utility for point in points]

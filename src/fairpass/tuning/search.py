@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from optuna.pruners import MedianPruner, NopPruner
+from optuna.trial import TrialState
 from torch_geometric.data import Data
 
 from fairpass import __version__
@@ -14,14 +15,13 @@ from fairpass.training import fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.configurations import Configurations
-from fairpass.tuning.ledger import Ledger
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions
 from fairpass.tuning.study import open_study
 from fairpass.tuning.worker import ProgressCallback, Worker
 
-# The first trials are not given up early, nor is any in the first quarter of its epochs.
+# The first trials are never stopped early, nor is any in the first quarter of its epochs.
 _SPARED = 5
 
 
@@ -40,64 +40,56 @@ def tune(
 ) -> Tuned:
     """Search for good configurations of a method on a graph.
 
-    Epochs and configurations are judged on the validation nodes alone. The metrics on the test nodes are computed
-    as well and kept beside them, for the reader: nothing here looks at them.
+    Epochs and configurations are judged on the validation nodes only. The metrics on the test nodes are computed and
+    kept beside them for the reader; nothing is chosen by them.
 
     Args:
         data: the graph; not modified.
         method: name of the method.
         budget: a number of configurations in all, a time for this call such as `"10m"`, or a :class:`Budget`.
         storage: where the study is kept: the path of an SQLite file, or any database URL that Optuna takes. The same
-            call goes on with the study that is there, also from several processes at once, and another question
-            (another graph, space, value of `fixed` or of `seeds`) begins one of its own. None: nothing is kept.
+            call continues the study, also from several processes at once; another graph, space, value of `fixed` or
+            of `seeds` begins a study of its own. None: nothing is kept.
         seeds: each configuration is trained with these, and judged by the means; a number `n` is 0 to `n - 1`.
-        fixed: values of parameters and training settings that are not to be varied, by name.
+        fixed: parameters and training settings that are not varied, by name.
         space: what to vary; by default :func:`space_of` the method, its grid if the strategy is `"grid"`.
-        strategy: `"tpe"` maximises `AUC + F1 + ACC - DP - EO`; `"motpe"` (TPE, too) and `"nsga2"` look for the whole
+        strategy: `"tpe"` maximises `AUC + F1 + ACC - DP - EO`; `"motpe"` (also TPE) and `"nsga2"` look for the whole
             front of utility and unfairness; `"random"`; `"grid"` tries every combination, in random order.
         seed: of the strategy's random numbers.
-        callback: called often with how far the search is.
+        callback: called often with the progress.
     """
     if strategy not in get_args(Strategy):
         raise ValueError(f"'strategy' must be one of {get_args(Strategy)} (got {strategy!r})")
     limit = Budget.of(budget)
-    used = _check_seeds(seeds)
+    used = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not used or len(set(used)) < len(used):
+        raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")
     if space is None:
         space = space_of(method, "grid" if strategy == "grid" else "recommended")
     configurations = Configurations.of(method, space, fixed or {})
-    grid = _shuffled(configurations, seed) if strategy == "grid" else None
+    grid = None
+    if strategy == "grid":
+        grid = list(combinations(configurations.varied))
+        random.Random(seed).shuffle(grid)  # so that any part of it is spread over all of it
     goals = directions(strategy)
     settings = {**configurations.describe(), "seeds": list(used), "directions": list(goals)}
     graph = fingerprint(data)
     digest = hashlib.sha256(to_json([settings, graph, __version__]).encode()).hexdigest()
     name = f"{method}-{digest[:12]}"
     sampler = SeededSampler(strategy, seed)
-    pruner = MedianPruner(_SPARED, configurations.epochs // 4) if len(goals) == 1 else NopPruner()
-    with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as (study, owner):
-        ledger = Ledger(study, owner, configurations, strategy, sampler, grid)
-        Worker(data, ledger, limit, used, callback).run()
+    epochs = configurations.classifier(configurations.first()).training.epochs
+    pruner = MedianPruner(_SPARED, epochs // 4) if len(goals) == 1 else NopPruner()
+    with open_study(name, storage, directions=list(goals), sampler=sampler, pruner=pruner) as (study, owner):
+        worker = Worker(data, study, owner, configurations, sampler, grid, limit, used, callback)
+        worker.run()
         return Tuned(
             method=method,
-            points=tuple(ledger.points()),
+            points=tuple(worker.points()),
             varied=tuple(configurations.varied),
             study=name,
             settings={**settings, "strategy": strategy},
             graph=graph,
             provenance=data.get("provenance"),
-            pruned=ledger.pruned(),
-            failed=len(ledger.errors()),
+            pruned=len(study.get_trials(deepcopy=False, states=(TrialState.PRUNED,))),
+            failed=len(worker.errors()),
         )
-
-
-def _check_seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    used = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not used or len(set(used)) < len(used):
-        raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")
-    return used
-
-
-def _shuffled(configurations: Configurations, seed: int) -> list[dict[str, Any]]:
-    """Return every configuration, in an order in which any part of the grid is spread over all of it."""
-    grid = list(combinations(configurations.varied))
-    random.Random(seed).shuffle(grid)
-    return grid

@@ -105,11 +105,11 @@
     const n = positives + negatives;
     const recall = ratio(tp, positives), refused = ratio(negatives - fp, negatives);
     return {
-      ACC: ratio(tp + negatives - fp, n),
-      "balanced ACC": recall === null || refused === null ? null : (recall + refused) / 2,
-      F1: positives + tp + fp ? (2 * tp) / (positives + tp + fp) : 0,
-      "ΔDP": gap("predicted"),
-      "ΔEO": gap("tpr"),
+      acc: ratio(tp + negatives - fp, n),
+      balanced_acc: recall === null || refused === null ? null : (recall + refused) / 2,
+      f1: positives + tp + fp ? (2 * tp) / (positives + tp + fp) : 0,
+      delta_dp: gap("predicted"),
+      delta_eo: gap("tpr"),
       rates,
     };
   }
@@ -132,8 +132,8 @@
     parent.append(made);
     return made;
   }
-  const CURVES = { ACC: ["s0", ""], "ΔDP": ["s1", "6 3"], "ΔEO": ["s2", "2 3"] };
-  function drawCurves(svg, counts, table) {
+  const CURVES = { acc: ["s0", ""], delta_dp: ["s1", "6 3"], delta_eo: ["s2", "2 3"] };
+  function drawCurves(svg, counts, table, symbols) {
     svg.replaceChildren();
     const x = (value) => 34 + 296 * value, y = (value) => 176 - 164 * value;
     for (const tick of [0, 0.25, 0.5, 0.75, 1]) {
@@ -146,7 +146,7 @@
       const points = table.map((row, i) => (row[name] === null ? "" : `${x(counts.thresholds[i]).toFixed(1)},${y(row[name]).toFixed(1)}`));
       svgElement(svg, "polyline", { class: `line ${colour}`, points: points.join(" "), "stroke-dasharray": dash });
       svgElement(svg, "line", { class: `line ${colour}`, x1: left, x2: left + 24, y1: 210, y2: 210, "stroke-dasharray": dash });
-      svgElement(svg, "text", { class: "name", x: left + 30, y: 214 }, name);
+      svgElement(svg, "text", { class: "name", x: left + 30, y: 214 }, symbols[name]);
       left += 86;
     }
     return svgElement(svg, "line", { class: "mark", y1: y(0), y2: y(1) });
@@ -161,9 +161,9 @@
       const shown = value.toFixed(value === counts.own && !Number.isInteger(1000 * value) ? 4 : 3);
       at.textContent = value === counts.own ? `${shown}, the model's own` : shown;
       slider.setAttribute("aria-valuetext", at.textContent);
-      const names = ["ACC", "balanced ACC", "F1", "ΔDP", "ΔEO"];
+      const names = ["acc", "balanced_acc", "f1", "delta_dp", "delta_eo"];
       tiles.replaceChildren(...names.map((name) => element("div", [
-        element("dt", name),
+        element("dt", data.symbols[name]),
         element("dd", [percent(now[name]), element("small", " %")], { "data-metric": name, "data-value": now[name] ?? "" }),
       ])));
       groups.replaceChildren(...now.rates.map((rate) => element("tr", [
@@ -178,7 +178,7 @@
       counts = summedUp(data.thresholds[method.value]);
       table = counts.thresholds.map((_, position) => metricsAt(counts, position));
       slider.max = counts.thresholds.length - 1;
-      mark = drawCurves(curve, counts, table);
+      mark = drawCurves(curve, counts, table, data.symbols);
       back();
     }
     function back() {

@@ -1,0 +1,162 @@
+"""A graph from the rows of a table: rows that are similar, or the nearest rows, become neighbours."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairpass.errors import DataError
+
+# What determines a graph together with the features: its name in the cache. Increase the version (1) whenever the same
+# table would give another graph.
+SIMILARITY = "similarity graph 1, threshold {threshold}"
+NEIGHBOURS = "nearest neighbours graph 1, neighbours {neighbours}"
+
+# How many values of candidate pairs are held at once (32 MB).
+_BLOCK_VALUES = 2**22
+
+# The square of a distance must not overflow.
+_LARGEST_VALUE = 1e150
+
+# The tree rounds differently; with a slightly larger radius no candidate is lost.
+_SLACK = 1e-9
+
+# Distances that agree to this many decimals are equal: the lower row number wins, on every machine.
+_DECIMALS = 9
+
+# The search computes |x|^2 - 2xy + |y|^2, which loses this fraction of the rows' norms for near neighbours.
+_SEARCH_ERROR = 1e-6
+
+
+def similarity_graph(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
+    r"""Return the undirected edges of the similarity graph, shape [E, 2], i < j, in lexicographic order.
+
+    The recipe of the benchmark graphs (Agarwal et al. 2021, https://arxiv.org/abs/2102.13186):
+
+        s_ij = 1 / (1 + ||x_i - x_j||),    m_i = max_{j != i} s_ij,    i -> j  wherever  s_ij > t m_i,
+
+    and the graph is the union of both directions. The published code computes the N x N matrix of s; here a k-d tree
+    proposes a few candidates per row, which are compared in the published arithmetic. Memory grows with the number
+    of edges, not with the square of the number of rows.
+
+    Args:
+        features: The rows to connect, shape [N, d], N >= 2; columns are used as they are (scale them before).
+        threshold: The t of the recipe, 0 < t <= 1; a smaller one gives more edges.
+    """
+    return undirected_edges(directed_pairs(features, threshold))
+
+
+def undirected_edges(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return each edge of `pairs` (shape [P, 2], in any direction) once: i < j, sorted, no self-loops."""
+    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    base = int(pairs.max(initial=0)) + 1
+    codes = np.unique((low * base + high)[low < high])
+    return np.stack(np.divmod(codes, base), axis=1)
+
+
+def directed_pairs(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
+    """Return every i -> j with s_ij > t m_i, shape [P, 2], ordered by i (arguments as `similarity_graph`)."""
+    from scipy.spatial import minkowski_distance
+
+    if not 0 < threshold <= 1:
+        raise DataError(f"'threshold' must be in (0, 1] (got {threshold})")
+    rows = _checked_rows(features)
+    pairs = []
+    largest = np.zeros(len(rows))  # m_i; all candidates of a row are in one block
+    for i, j in _candidates(rows, threshold):
+        similarity = 1 / (1 + minkowski_distance(rows[i], rows[j]))
+        np.maximum.at(largest, i, similarity)
+        near = similarity > threshold * largest[i]
+        pairs.append(np.stack([i[near], j[near]], axis=1))
+    return np.concatenate(pairs)
+
+
+def _candidates(rows: NDArray[np.float64], threshold: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield blocks of pairs (i, j), j != i, that contain all pairs of the recipe and i's nearest neighbours.
+
+    With d_i the distance to the nearest other row, s_ij > t m_i means ||x_i - x_j|| < (1 + d_i) / t - 1.
+    """
+    from scipy.spatial import KDTree
+
+    tree = KDTree(rows)
+    # Of the two nearest rows one is the row itself, or a duplicate with distance 0.
+    nearest = np.ravel(tree.query(rows, k=[2])[0])
+    radius = ((1 + nearest) / threshold - 1) * (1 + _SLACK) + _SLACK
+    counts = tree.query_ball_point(rows, radius, return_length=True)
+    block_of_row = np.cumsum(counts) * rows.shape[1] // _BLOCK_VALUES
+    for block in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(block_of_row)) + 1):
+        found = tree.query_ball_point(rows[block], radius[block], return_sorted=False)
+        i = np.repeat(block, counts[block])
+        j = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=len(i))
+        yield i[i != j], j[i != j]
+
+
+def nearest_neighbours(features: ArrayLike, neighbours: int) -> NDArray[np.int64]:
+    """Return the undirected edges between each row and its nearest rows, shape [E, 2], i < j, in lexicographic order.
+
+    The distance is Euclidean. Among rows at equal distance, the lowest row numbers win. Two rows are joined if one of
+    them is a neighbour of the other. Memory grows with the number of edges, not with the square of the number of rows.
+
+    Args:
+        features: The rows to connect, shape [N, d]; columns are used as they are (scale them before).
+        neighbours: The number of neighbours of each row, at least 1 and less than N.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    rows = _checked_rows(features)
+    if not 1 <= neighbours < len(rows):
+        raise DataError(f"'neighbours' must be at least 1 and less than the {len(rows)} rows (got {neighbours})")
+    search = NearestNeighbors(algorithm="brute").fit(rows)
+    tolerance = _SEARCH_ERROR * (1 + float(np.linalg.norm(rows, axis=1).max()))
+    width = min(2 * neighbours + 1, len(rows))
+    pairs = []
+    pending = np.arange(len(rows))
+    while len(pending):
+        blocks = np.array_split(pending, -(-len(pending) * width * rows.shape[1] // _BLOCK_VALUES))
+        undecided = []
+        for block in blocks:
+            candidates = search.kneighbors(rows[block], width, return_distance=False)
+            nearest, decided = _among_candidates(rows, block, candidates, neighbours, tolerance)
+            i = np.repeat(block[decided], neighbours)
+            pairs.append(np.stack([i, nearest[decided].ravel()], axis=1))
+            undecided.append(block[~decided])
+        pending = np.concatenate(undecided)
+        width = min(2 * width, len(rows))
+    return undirected_edges(np.concatenate(pairs))
+
+
+def _among_candidates(
+    rows: NDArray[np.float64], block: NDArray[np.int64], candidates: NDArray[Any], neighbours: int, tolerance: float
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the neighbours of the rows in `block` among their candidates, and whether the candidates suffice.
+
+    They do not if the last neighbour may be as near as a row that is not a candidate.
+    """
+    from scipy.spatial import minkowski_distance
+
+    distance = np.round(minkowski_distance(rows[block][:, None], rows[candidates]), _DECIMALS)
+    farthest = distance.max(axis=1)
+    distance[candidates == block[:, None]] = np.inf  # a row is not its own neighbour
+    order = np.lexsort((candidates, distance), axis=1)[:, :neighbours]
+    last = np.take_along_axis(distance, order[:, -1:], axis=1)[:, 0]
+    decided = (last + tolerance < farthest) | (candidates.shape[1] == len(rows))
+    return np.take_along_axis(candidates, order, axis=1), decided
+
+
+def _checked_rows(features: ArrayLike) -> NDArray[np.float64]:
+    """Return the rows as float64 if distances between them can be computed."""
+    rows = np.ascontiguousarray(features, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
+        raise DataError(
+            f"'features' must be a matrix with at least 2 rows and 1 column (got shape {np.shape(features)})"
+        )
+    usable = np.abs(rows) < _LARGEST_VALUE  # false for NaN as well
+    if not usable.all():
+        row, column = np.argwhere(~usable)[0]
+        raise DataError(
+            f"'features' must be finite and below {_LARGEST_VALUE:g} in absolute value "
+            f"(got {rows[row, column]} in row {row}, column {column})"
+        )
+    return rows

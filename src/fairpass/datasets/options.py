@@ -1,0 +1,200 @@
+"""The options of a user's own tables: name, type, default, constraint and help text, declared once.
+
+The keyword arguments of `from_tables`, the command line, the settings file and `data.provenance["options"]` are all
+made from `TableOptions`. This module imports neither pandas nor torch, so that `fairpass --help` stays fast.
+"""
+
+from collections.abc import Sequence
+from inspect import Parameter
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fairpass.errors import DataError, validation_message
+
+FeatureScale = Literal["minmax", "standard", "none"]
+Missing = Literal["error", "drop", "mean", "indicator"]
+MissingSensitive = Literal["error", "unknown"]
+SmallGroups = Literal["error", "other"]
+OnConstant = Literal["drop", "error"]
+UnknownCategory = Literal["error", "zeros"]
+
+# A number of groups of equal size, or the numbers to cut at.
+Bins = int | list[int | float]
+
+Section = Literal["data", "groups", "features", "split"]
+
+
+def check_fractions(fractions: Sequence[float]) -> None:
+    """Refuse fractions that are not those of three parts."""
+    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
+        raise DataError(f"'fractions' must be three positive numbers that sum to 1 (got {tuple(fractions)})")
+
+
+def _option(
+    section: Section, description: str, default: Any = ..., *, key: str | None = None, **constraints: Any
+) -> Any:
+    """Declare an option; in the settings file it is `key` (by default its own name) of a section."""
+    extra = {"section": section, "key": key}
+    return Field(default, description=description, json_schema_extra=extra, **constraints)
+
+
+class TableOptions(BaseModel):
+    """How the columns of a table of nodes, and of a table of edges, are read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    label: str = _option("data", "Column with the label; an empty cell is a node without a label.", min_length=1)
+    sensitive: str | list[str] = _option(
+        "groups", "Column with the sensitive attribute, whose values are the groups; several columns are intersected."
+    )
+    id: str | None = _option(
+        "data", "Column with the ids that edges refer to; without it, edges refer to row numbers from 0.", None
+    )
+    source: str | None = _option("data", "Column of the edges with one end; by default the first.", None)
+    target: str | None = _option("data", "Column of the edges with the other end; by default the second.", None)
+    similarity: float | None = _option(
+        "data",
+        "Without a table of edges: connect nodes whose similarity is at least this fraction of the similarity to "
+        "their nearest neighbour; a smaller value gives more edges.",
+        None,
+        gt=0,
+        le=1,
+    )
+    positive: Any = _option("data", "The positive one of two labels; by default the larger.", None)
+    text_encoding: str = _option("data", "Encoding of CSV and TSV files, for example latin-1.", "utf-8")
+    sens_bins: Bins | dict[str, Bins] | None = _option(
+        "groups",
+        "How to cut a numeric sensitive column into groups: a number of groups of equal size, or the numbers to cut "
+        "at; by column if there are several.",
+        None,
+        key="bins",
+    )
+    min_group_size: int = _option("groups", "Smallest number of labelled nodes in a group.", 1, key="min_size", ge=1)
+    small_groups: SmallGroups = _option(
+        "groups",
+        "What to do with smaller groups: refuse them, or merge them into a group 'other'.",
+        "error",
+        key="small",
+    )
+    missing_sensitive: MissingSensitive = _option(
+        "groups",
+        "What to do with missing sensitive values: refuse them, or treat the group as unknown (sens = -1).",
+        "error",
+        key="missing",
+    )
+    keep_sensitive: bool = _option(
+        "groups",
+        "Whether the sensitive attribute is a feature, too: one column, the index of the group.",
+        False,
+        key="as_feature",
+    )
+    features: list[str] | None = _option(
+        "features", "Columns to use as features; by default all without another role.", None, key="use"
+    )
+    drop: list[str] = _option("features", "Columns that are not used as features.", [])
+    missing: Missing = _option(
+        "features",
+        "What to do with missing feature values: refuse them, drop such columns, fill in the mean (for a category, "
+        "the frequencies of its values), or fill it in and add a column 'x is missing'.",
+        "error",
+    )
+    scale: FeatureScale = _option(
+        "features",
+        "How to scale numbers: to mean 0 and variance 1 (standard), to [-1, 1] (minmax), or not at all (none).",
+        "standard",
+    )
+    max_levels: int = _option(
+        "features", "Largest number of distinct values of a label, a sensitive attribute or a category.", 50, ge=2
+    )
+    on_constant: OnConstant = _option(
+        "features", "What to do with a column that has one value only: drop it with a warning, or refuse it.", "drop"
+    )
+    unknown_category: UnknownCategory = _option(
+        "features",
+        "What to do with a category that `encoding` does not know: refuse it, or encode it as zeros.",
+        "error",
+    )
+    split: str | None = _option(
+        "split",
+        "Column that says train, val (or valid, validation) or test; without it, the split is random, stratified by "
+        "label and group.",
+        None,
+        key="column",
+    )
+    fractions: list[float] = _option(
+        "split", "Fractions of training, validation and test nodes of the random split.", [0.5, 0.25, 0.25]
+    )
+    seed: int = _option("split", "Seed of the random split.", 0, ge=0)
+    encoding: dict[str, Any] | None = Field(
+        None,
+        description="`data.provenance['encoding']` of an earlier graph: encode this table exactly as that one. The "
+        "options from `sens_bins` to `on_constant` and `positive` then have no effect, the label may be missing, and "
+        "without `split` all labelled nodes are test nodes.",
+        exclude=True,
+    )
+
+    @classmethod
+    def parse(cls, options: dict[str, Any]) -> Self:
+        """Return the options; raise a `DataError` that names the wrong one."""
+        try:
+            return cls(**options)
+        except ValidationError as error:
+            raise DataError(validation_message(error, cls.model_fields)) from None
+
+    @classmethod
+    def parameters(cls) -> list[Parameter]:
+        """Return the options as keyword-only parameters of a function."""
+        return [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if field.is_required() else field.default,
+                annotation=field.annotation,
+            )
+            for name, field in cls.model_fields.items()
+        ]
+
+    @property
+    def sensitive_columns(self) -> list[str]:
+        """The sensitive columns as a list."""
+        return [self.sensitive] if isinstance(self.sensitive, str) else self.sensitive
+
+    @property
+    def roles(self) -> dict[str, list[str]]:
+        """The columns of the nodes that have a role, by role."""
+        single = {"id": self.id, "split": self.split}
+        named = {role: [column] for role, column in single.items() if column is not None}
+        return {"label": [self.label], "sensitive": self.sensitive_columns, **named}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_values(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Accept tuples as lists, and numpy and pandas values as plain ones."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value.tolist() if hasattr(value, "tolist") else value
+            for name, value in options.items()
+        }
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        check_fractions(self.fractions)
+        if not self.sensitive_columns:
+            raise DataError("'sensitive' must name at least one column (got none)")
+        role_of: dict[str, str] = {}
+        for role, columns in self.roles.items():
+            for column in columns:
+                if role_of.get(column) == role:
+                    raise DataError(f"'{role}' must not name a column twice (got {columns})")
+                if column in role_of:
+                    raise DataError(f"'{role_of[column]}' and '{role}' must be different columns (both are {column!r})")
+                role_of[column] = role
+        for column in self.features or ():
+            other = role_of.get(column)
+            if other == "sensitive" and not self.keep_sensitive:
+                raise DataError(f"'features' may contain the sensitive column {column!r} only with keep_sensitive=True")
+            if other not in {None, "sensitive"}:
+                raise DataError(f"'features' must not contain the column given as '{other}' ({column!r})")
+        if len(set(self.features or ())) < len(self.features or ()):
+            raise DataError(f"'features' must not contain a column twice (got {self.features})")
+        return self

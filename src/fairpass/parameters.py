@@ -1,0 +1,273 @@
+"""Hyper-parameters, declared once: type, default, bounds, help text and search range.
+
+A subclass of `Declared` is a dataclass with keyword arguments that checks its values::
+
+    class GCN(Declared):
+        hidden: int = parameter(16, at_least=1, search=Choice(16, 32), help="width of the hidden layers")
+
+Everything else that knows a parameter reads the declaration: the constructor, its checks and its docstring, search
+spaces, `--set` on the command line, model files and the documentation.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from math import inf
+from numbers import Integral, Real
+from textwrap import fill
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+Plain = str | int | float | bool | None
+
+# Significant digits of a searched number: few enough to be read.
+_DIGITS = 4
+_EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, init=False)
+class Choice:
+    """One of some values; a single value is fixed."""
+
+    values: tuple[Plain, ...]
+
+    def __init__(self, *values: Plain) -> None:
+        if not values:
+            raise ValueError("'values' must hold at least one value (got none)")
+        if len({(type(value), value) for value in values}) < len(values):
+            raise ValueError(f"'values' must be different from each other (got {values})")
+        object.__setattr__(self, "values", values)
+
+    def ends(self) -> tuple[Plain, ...]:
+        """Return all values; a parameter must accept each of them."""
+        return self.values
+
+    def contains(self, value: Any) -> bool:
+        """Return whether a search can find a value."""
+        return value in self.values
+
+    def read(self, value: Any) -> Any:
+        """Return the value of the parameter for a value that a search found."""
+        return value
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A number from `low` to `high`, uniformly distributed."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not -inf < self.low < self.high < inf:
+            raise ValueError(f"'low' must be less than 'high', both finite (got {self.low} and {self.high})")
+
+    def ends(self) -> tuple[Plain, ...]:
+        """Return both ends; a parameter that accepts them accepts all numbers between them."""
+        return (self.low, self.high)
+
+    def contains(self, value: Any) -> bool:
+        """Return whether a search can find a value."""
+        return isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
+
+    def read(self, value: Any) -> Any:
+        """Return the value of the parameter for a value that a search found: rounded to be readable."""
+        return float(f"{value:.{_DIGITS}g}")
+
+
+class LogUniform(Uniform):
+    """A positive number from `low` to `high`, its logarithm uniformly distributed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.low > 0:
+            raise ValueError(f"'low' must be positive (got {self.low})")
+
+
+class Integers(Uniform):
+    """A whole number from `low` to `high`, both included."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.low, int) and isinstance(self.high, int)):
+            raise ValueError(f"'low' and 'high' must be whole numbers (got {self.low} and {self.high})")
+
+    def contains(self, value: Any) -> bool:
+        """Return whether a search can find a value."""
+        return isinstance(value, int) and super().contains(value)
+
+    def read(self, value: Any) -> Any:
+        """Return the value of the parameter for a value that a search found."""
+        return int(value)
+
+
+Dimension = Choice | Uniform
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared parameter; the arguments of `parameter`, its name and its type."""
+
+    name: str
+    default: Any
+    hint: Any
+    help: str = ""
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    search: Dimension | None = None
+    grid: Choice | None = None
+    per_member: bool = False
+    before: Any = MISSING
+
+    def check(self, value: Any) -> None:
+        """Raise `ValueError` unless the value has the declared type and is within the bounds."""
+        if value is self.default:
+            return
+        kinds = alternatives(self.hint)
+        if not any(_is_a(value, kind) for kind in kinds):
+            raise ValueError(f"'{self.name}' must be {' or '.join(map(_in_words, kinds))} (got {value!r})")
+        if isinstance(value, Real) and not self._is_within_bounds(value):
+            raise ValueError(f"'{self.name}' must be {self.bounds} (got {value})")
+
+    def _is_within_bounds(self, value: Any) -> bool:
+        return (
+            (self.at_least is None or value >= self.at_least)
+            and (self.above is None or value > self.above)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.below is None or value < self.below)
+        )
+
+    @property
+    def is_required(self) -> bool:
+        """Return whether there is no default."""
+        return self.default in (MISSING, _EMPTY)
+
+    @property
+    def bounds(self) -> str:
+        """Return the bounds in words; empty if there are none."""
+        if (self.at_least, self.at_most) == (0, 1):
+            return "between 0 and 1"
+        words = {
+            "at least": self.at_least,
+            "positive" if self.above == 0 else "above": self.above,
+            "at most": self.at_most,
+            "finite" if self.below == inf else "below": self.below,
+        }
+        given = [(word, bound) for word, bound in words.items() if bound is not None]
+        return " and ".join(word if word in ("positive", "finite") else f"{word} {bound:g}" for word, bound in given)
+
+    @property
+    def values(self) -> str:
+        """Return in words which values are allowed, for the documentation."""
+        literals = [repr(choice) for kind in alternatives(self.hint) for choice in _choices(kind)]
+        return ", ".join(filter(None, [self.bounds, *literals]))
+
+
+def parameter(default: Any, **declaration: Any) -> Any:
+    """Declare a parameter of a `Declared` class.
+
+    Args:
+        default: its default value.
+        declaration: `help`, the text of the documentation; the bounds `at_least`, `above`, `at_most` and `below`;
+            `search`, the recommended `Dimension` of a search, and `grid`, the `Choice` of a grid search; `per_member`,
+            whether members of one population may differ in it; `before`, for parameters that were added later, the
+            value that reproduces version 0.1.
+    """
+    return field(default=default, metadata=declaration)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+class Declared:
+    """Base of classes with declared parameters: subclasses become dataclasses with keyword arguments.
+
+    A subclass may also write its own `__init__`. Its arguments are then its parameters, and it has to check them.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    declared: ClassVar[Mapping[str, Parameter]] = {}
+    parameter_order: ClassVar[tuple[str, ...]] = ()
+    """Parameters to list first, for classes that inherit some of theirs."""
+    _writes_init: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, frozen: bool = False, kw_only: bool = True, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        cls._writes_init = cls._writes_init or "__init__" in vars(cls)
+        dataclass(init=not cls._writes_init, frozen=frozen, kw_only=kw_only, eq=frozen, repr=False)(cls)
+        cls.declared = _of_init(cls) if cls._writes_init else _of_fields(cls)
+        kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        arguments = [
+            inspect.Parameter(name, kind, default=_EMPTY if each.is_required else each.default, annotation=each.hint)
+            for name, each in cls.declared.items()
+        ]
+        cls.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined] # `inspect` looks for it
+        cls.__doc__ = _with_arguments(cls.__doc__ or "", cls.declared)
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__.keys() & self.declared.keys():
+            self.declared[name].check(getattr(self, name))
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        """Raise `ValueError` if values do not fit together, and fill in defaults that depend on other values."""
+
+    def __repr__(self) -> str:
+        # Defaults that depend on other values are not shown either.
+        usual = None if any(each.is_required for each in self.declared.values()) else type(self)()
+        shown = []
+        for name, each in self.declared.items():
+            value = getattr(self, name)
+            if value not in (each.default, getattr(usual, name, each.default)):
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _of_fields(cls: type[Declared]) -> dict[str, Parameter]:
+    """Return the parameters of a dataclass: its own first, then those of its bases."""
+    hints = get_type_hints(cls)
+    found = {each.name: Parameter(each.name, each.default, hints[each.name], **each.metadata) for each in fields(cls)}
+    names = [*cls.parameter_order, *(name for base in cls.__mro__ for name in inspect.get_annotations(base))]
+    return {name: found[name] for name in names if name in found}
+
+
+def _of_init(cls: type[Declared]) -> dict[str, Parameter]:
+    hints = get_type_hints(cls.__init__)
+    arguments = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    return {each.name: Parameter(each.name, each.default, hints.get(each.name, Any)) for each in arguments}
+
+
+def _with_arguments(docstring: str, declared: Mapping[str, Parameter]) -> str:
+    described = [each for each in declared.values() if each.help]
+    if not described or "Args:" in docstring:
+        return docstring
+    texts = [f"{each.name}: {each.help}{f' ({each.values})' if each.values else ''}." for each in described]
+    lines = [fill(text, 116, initial_indent=" " * 4, subsequent_indent=" " * 8) for text in texts]
+    return "\n".join([inspect.cleandoc(docstring), "", "Args:", *lines])
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the type itself."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Return whether a value has a type; types other than those of plain values and functions are not checked."""
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if get_origin(kind) is Callable:
+        return callable(value)
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    if kind is bool:
+        return value in (True, False)
+    return kind not in (str, NoneType) or isinstance(value, kind)
+
+
+def _in_words(kind: Any) -> str:
+    words = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
+    return f"one of {choices}" if (choices := _choices(kind)) else words.get(kind, "a function")

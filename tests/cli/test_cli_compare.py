@@ -92,7 +92,7 @@ def test_a_file_that_is_something_else_is_kept(run: Run, tmp_path: Path) -> None
     out.write_text("Dear all")
     result = run(*QUICK, "--out", out)
     assert result.exit_code == 1
-    assert "must be a fairpass comparison (damaged or not one" in result.stderr
+    assert "must be a fairpass comparison file (damaged or not one" in result.stderr
     assert out.read_text() == "Dear all"
 
 

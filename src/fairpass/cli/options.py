@@ -8,14 +8,14 @@ from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cache, wraps
 from importlib.resources import files
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
 from rich.markup import escape
 
 from fairpass.cli.output import print_json
-from fairpass.parameters import alternatives
+from fairpass.parameters import alternatives, choices
 
 if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
@@ -161,17 +161,13 @@ def read_value(name: str, text: str, hint: Any) -> Any:
             return _read(text, kind)
         except ValueError:
             continue
-    words = [word for kind in kinds for word in [*map(repr, _choices(kind))] or [_WORDS.get(kind, "JSON")]]
+    words = [word for kind in kinds for word in [*map(repr, choices(kind))] or [_WORDS.get(kind, "JSON")]]
     raise typer.BadParameter(f"{name!r} must be {' or '.join(words)} (got {text!r})")
-
-
-def _choices(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def _read(text: str, kind: Any) -> Any:
     """Return text as a value of a type that is not a union; raise `ValueError` if it is none."""
-    words: dict[str, Any] = {str(choice): choice for choice in _choices(kind)}
+    words: dict[str, Any] = {str(choice): choice for choice in choices(kind)}
     if kind in (NoneType, bool):
         words, text = {"none": None} if kind is NoneType else {"true": True, "false": False}, text.lower()
     if words:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fairpass.experiments.tables import Entry, Table
     from fairpass.runs import Progress, RunSpec, RunStore
 
-
 ALL, RECORDS = "all", "records"
 _DIRECTORY, _QUICK_DIRECTORY = Path("reproduction"), Path("reproduction-quick")
 _STYLES = {"": "", "best": "bold", "second": "italic"}

@@ -5,7 +5,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +56,11 @@ def sha256(path: str | os.PathLike[str]) -> str:
     """Return the hexadecimal SHA-256 of a file's content."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_document(path: str | os.PathLike[str], document: Mapping[str, Any]) -> Path:
+    """Write a JSON file for people and programs to read; its entry `kind` should say what it is."""
+    return write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def finite(value: Any) -> Any:

@@ -80,4 +80,4 @@ def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[dict
             raise ValueError(f"it is a {stored['kind']}")
         return build(stored)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"'{path}' must be a {kind} (damaged or not one: {error})") from None
+        raise DataError(f"'{path}' must be a {kind} file (damaged or not one: {error})") from None

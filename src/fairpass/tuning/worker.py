@@ -121,7 +121,7 @@ class Worker:
 
     def _affordable(self) -> int:
         """Return how many configurations may be trained next."""
-        size = self.batch
+        size: int = self.batch
         if self.grid is not None:
             size = min(size, len(self._untried()))
         if self.budget.trials is not None:

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterable
-from typing import ClassVar
 
 import pytest
 import torch
@@ -13,6 +12,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.methods import GCN, Constant, NodeClassifier
+from fairpass.parameters import parameter
 from fairpass.runs import Comparison, Progress, RunRecord, executor_for, run
 from fairpass.training import EpochRecord, Program, Task, Training
 
@@ -20,11 +20,9 @@ from fairpass.training import EpochRecord, Program, Task, Training
 class Failing(Constant):
     """Fails with the error it is given."""
 
-    name: ClassVar[str] = "failing"
+    error: Exception | None = parameter(None)
 
-    def __init__(self, *, error: Exception | None = None, training: Training | None = None) -> None:
-        super().__init__(training=training)
-        self.error = error
+    name = "failing"
 
     def build(self, task: Task) -> Program:
         if self.error is not None:

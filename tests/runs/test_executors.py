@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterable
-from typing import ClassVar
 
 import pytest
 import torch

@@ -136,11 +136,11 @@ def test_adversary_loses_accuracy_while_masks_and_encoder_train_against_it(task:
         optimizer.param_groups[0]["lr"] = 0.03
     masks = program.masks().detach()
     for _ in range(60):
-        program.step(program.discriminator_loss(task, masks), "discriminator", "encoder")
+        program.minimise(program.discriminator_loss(task, masks), "discriminator", "encoder")
     before, loss = accuracy(program, task, masks), program.generator_loss(task, masks).item()
     untouched = [p.clone() for p in program.discriminator.parameters()]
     for _ in range(60):
-        program.step(program.generator_loss(task, program.masks()), "masks", "encoder")
+        program.minimise(program.generator_loss(task, program.masks()), "masks", "encoder")
     fresh = program.masks().detach()
     assert before > 0.9
     assert accuracy(program, task, fresh) < before - 0.1

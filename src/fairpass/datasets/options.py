@@ -179,8 +179,8 @@ class TableOptions(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_fractions(self.fractions)
-        if not all(self.sensitive_columns or [None]):
-            raise DataError("'sensitive' must name at least one column (got none)")
+        if not self.sensitive_columns or not all(self.sensitive_columns):
+            raise DataError(f"'sensitive' must name at least one column (got {self.sensitive!r})")
         role_of: dict[str, str] = {}
         for role, columns in self.roles.items():
             for column in columns:

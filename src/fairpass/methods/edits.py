@@ -8,16 +8,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from fairpass.methods import networks
 from fairpass.methods.edits_debias import debias
-from fairpass.methods.networks import (
-    Network,
-    Published,
-    backbone_parameter,
-    dropout_parameter,
-    hidden_parameter,
-    num_layers_parameter,
-    widths,
-)
 from fairpass.nn import GNN, SparseOperator
 from fairpass.nn.convolution import Backbone
 from fairpass.parameters import Choice, Integers, LogUniform, parameter
@@ -26,7 +18,7 @@ from fairpass.training import Program, Task, Training
 logger = logging.getLogger(__name__)
 
 
-class EDITS(Published):
+class EDITS(networks.Published):
     r"""EDITS (Dong et al. 2022, `arXiv:2108.05233 <https://arxiv.org/abs/2108.05233>`_).
 
     With `X` normalised column by column, it learns column scales `t` in [0, 1], :math:`\tilde X = X
@@ -47,13 +39,6 @@ class EDITS(Published):
     EDITS is transductive: predictions use the debiased edges on the fitted graph (the same `edge_index`) only. Another
     graph, or the fitted one with added nodes, keeps its own edges, with the same columns set to zero; fairness that
     came from the edges is lost there.
-
-    Differences from the public code: :math:`\tilde A` is never dense, only the edges and the most promising candidates
-    are stored (see :mod:`~fairpass.methods.edits_debias`). The groups are compared over all nodes, not over the
-    training nodes. The critic is trained before its first use, and its output has no dropout. All is in single
-    precision. In half precision, a weight near 1 cannot change by less than 0.0005, which hides that the L1 norm lowers
-    every edge alike; here an edge's fall is measured from that common level. There is a budget for changes. Among
-    columns with equal `t`, those that differ more between the groups are dropped first.
     """
 
     alpha: float = parameter(
@@ -83,10 +68,10 @@ class EDITS(Published):
     drop: int = parameter(4, "number of columns set to zero", Integers(0, 8), at_least=0)
     debias_epochs: int = parameter(100, "rounds of debiasing", at_least=1)
     budget: float = parameter(0.25, "largest share of the edges that is removed; at most as many are added", at_least=0)
-    backbone: Backbone = backbone_parameter()
-    num_layers: int = num_layers_parameter()
-    hidden: int = hidden_parameter()
-    dropout: float = dropout_parameter(0.05)
+    backbone: Backbone = networks.backbone()
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout(0.05)
 
     name = "edits"
     summary = "debiases features and edges before it trains a network on them"
@@ -101,10 +86,10 @@ class EDITS(Published):
     def build(self, task: Task) -> Program:
         if self.drop >= task.num_features:
             raise ValueError(f"'drop' must leave some of the {task.num_features} features (got {self.drop})")
-        return _Debiased(GNN(self.backbone, widths(self, task), self.dropout), self)
+        return _Debiased(GNN(self.backbone, networks.widths(self, task), self.dropout), self)
 
 
-class _Debiased(Network):
+class _Debiased(networks.Network):
     """A network on a debiased graph.
 
     Buffers: `edges`, the debiased edges of the graph whose `edge_index` was `fitted_edges`; `scales`, the learnt

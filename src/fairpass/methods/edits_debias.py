@@ -13,8 +13,7 @@ multiplications, and its largest entries can be found without computing all of i
 existing edges are stored.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,15 +37,8 @@ _CRITIC_STEPS, _CRITIC_BOUND = 8, 0.02
 _RENEWED_EVERY = 10
 
 
-@dataclass(frozen=True)
-class Debiased:
-    """The result of `debias`.
-
-    Attributes:
-        edge_index: the edges, both directions, sorted, no self-loops.
-        scales: of the columns, in [0, 1].
-        wasserstein: the critic's distance between the groups at every epoch.
-    """
+class Debiased(NamedTuple):
+    """The debiased edges (both directions, sorted, no self-loops), column scales, and the distance at every epoch."""
 
     edge_index: Tensor
     scales: Tensor
@@ -54,14 +46,7 @@ class Debiased:
 
 
 def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: "EDITS") -> Debiased:
-    """Learn column scales and edges under which a critic finds the groups closer together.
-
-    Args:
-        x: features `(N, d)`.
-        edge_index: `(2, E)`, treated as undirected.
-        contrast: `q`, `(N,)`.
-        settings: the method's parameters.
-    """
+    """Learn column scales and edges under which a critic finds the groups closer together; `contrast` is `q`."""
     graph = WeightedGraph(edge_index, len(x), settings.budget)
     norms = x.norm(dim=0)
     columns = x / norms.clamp(min=torch.finfo(x.dtype).tiny)
@@ -103,12 +88,8 @@ class WeightedGraph:
     """A symmetric adjacency with self-loops, of learnt weights in [0, 1].
 
     It stores the graph's own edges, which start with weight 1, and candidates for new ones, which start with weight 0;
-    both directions of each, as their gradients differ.
-
-    Args:
-        edge_index: `(2, E)`, treated as undirected.
-        num_nodes: number of nodes.
-        budget: number of candidates, and of edges that can be removed, as a share of the edges.
+    both directions of each, as their gradients differ. `budget` is the number of candidates, and of edges that can be
+    removed, as a share of the edges.
     """
 
     def __init__(self, edge_index: Tensor, num_nodes: int, budget: float) -> None:

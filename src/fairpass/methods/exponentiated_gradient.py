@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
+from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.networks import ClosedForm, penalty_parameter
 from fairpass.metrics.group_thresholds import Constraint, check_groups_have_both_labels
 from fairpass.parameters import Choice, LogUniform, parameter
 from fairpass.training import Program, Task, Training
@@ -47,7 +47,7 @@ class ExponentiatedGradient(NodeClassifier):
         above=0,
         below=inf,
     )
-    C: float = penalty_parameter(0.1, 1.0, 10.0)
+    C: float = networks.penalty(0.1, 1.0, 10.0)
     max_iter: int = parameter(50, "maximum number of rounds, each of one regression or more", at_least=1)
 
     name = "exponentiated-gradient"
@@ -60,7 +60,7 @@ class ExponentiatedGradient(NodeClassifier):
         return _Mixture(self)
 
 
-class _Mixture(ClosedForm):
+class _Mixture(networks.ClosedForm):
     """Buffers: `coefficients` `(T, d)`, `intercepts` `(T,)` and `weights` `(T,)` of the regressions.
 
     They are in double precision as in scikit-learn, so that decisions near zero are the same.

@@ -9,14 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
 from fairpass.errors import DataError
-from fairpass.methods.networks import (
-    Published,
-    SeveralOptimizers,
-    backbone_parameter,
-    dropout_parameter,
-    hidden_parameter,
-    num_layers_parameter,
-)
+from fairpass.methods import networks
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
 from fairpass.parameters import Choice, LogUniform, parameter
@@ -24,7 +17,7 @@ from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
 
-class FairGNN(Published):
+class FairGNN(networks.Published):
     r"""FairGNN (Dai and Wang 2021, `arXiv:2009.01454 <https://arxiv.org/abs/2009.01454>`_).
 
     The sensitive attribute is known for some nodes only. A GCN :math:`E` is first trained to predict it on those
@@ -38,11 +31,6 @@ class FairGNN(Published):
 
     the last two over all nodes, and then one of the adversary on :math:`\mathrm{BCE}(a, \hat s)`, `h` fixed.
     With more than two groups there is one estimator output and one adversary per group, and the covariances are summed.
-
-    Differences from the public code: its estimator is the one with the best accuracy on the *test* nodes, ours the last
-    one; :math:`\hat s` is computed once, while the public code draws new dropout for it at every epoch; and the epoch
-    is selected as for every method, not by the least unfairness above a floor for accuracy. `authors` returns the
-    configuration in which NIFTY's authors ran it on the benchmark graphs.
     """
 
     alpha: float = parameter(
@@ -61,10 +49,10 @@ class FairGNN(Published):
         "it is known; None: all of them",
         at_least=2,
     )
-    backbone: Backbone = backbone_parameter()
-    num_layers: int = num_layers_parameter()
-    hidden: int = hidden_parameter()
-    dropout: float = dropout_parameter()
+    backbone: Backbone = networks.backbone()
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout()
     estimator_epochs: int = parameter(
         800, "epochs of the estimator, with the learning rate and weight decay of `training`", at_least=0
     )
@@ -88,7 +76,7 @@ class FairGNN(Published):
         return _Adversarial(estimator, encoder, adversary, self)
 
 
-class _Adversarial(SeveralOptimizers):
+class _Adversarial(networks.SeveralOptimizers):
     draw: Tensor
 
     def __init__(self, estimator: GNN, encoder: GNN, adversary: nn.Linear, settings: FairGNN) -> None:

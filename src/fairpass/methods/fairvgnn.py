@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
+from fairpass.methods import networks
 from fairpass.methods.fairvgnn_encoders import ENCODERS
-from fairpass.methods.networks import Published, SeveralOptimizers, backbone_parameter, hidden_parameter
 from fairpass.nn.convolution import Backbone
 from fairpass.parameters import Choice, LogUniform, Uniform, parameter
 from fairpass.training import Program, Task, Training
@@ -18,7 +18,7 @@ from fairpass.training.program import adam, two_logits
 _STEPS = Choice(5, 10)
 
 
-class FairVGNN(Published):
+class FairVGNN(networks.Published):
     r"""FairVGNN (Wang et al. 2022, `arXiv:2206.03426 <https://arxiv.org/abs/2206.03426>`_).
 
     Masks of the features are drawn by Gumbel-softmax from a learnt :math:`\theta \in R^{d \times 2}`, `K` at
@@ -37,12 +37,6 @@ class FairVGNN(Published):
     Then it clamps the encoder's weights of feature `i` to :math:`\pm\epsilon\,\bar m_i`, where :math:`\bar m` is the
     mean of the epoch's masks. A prediction is the mean of the logits under `K` fixed masks. The encoder is one layer,
     see :mod:`~fairpass.methods.fairvgnn_encoders`.
-
-    Differences from the public code: the groups are read from `sens`, not from a column of `x`, and need not be known
-    for all nodes; every node has one self-loop, not two; predictions use soft masks as in training (there they are 0 or
-    1 and drawn again at each evaluation); the running statistics of `"gin"` are updated once for all masks. For Credit
-    the public code has another algorithm, in which the discriminator does not train the encoder and the classifier is
-    clamped, too. It has no GAT.
     """
 
     K: int = parameter(10, "number of masks", at_least=1)
@@ -62,8 +56,8 @@ class FairVGNN(Published):
     tau: float = parameter(1.0, r"temperature :math:`\tau` of the masks", above=0)
     classifier_rate: float = parameter(0.01, "learning rate of the classifier", above=0)
     adversary_rate: float = parameter(0.001, "learning rate of discriminator and masks", above=0)
-    backbone: Backbone = backbone_parameter()
-    hidden: int = hidden_parameter()
+    backbone: Backbone = networks.backbone()
+    hidden: int = networks.hidden()
 
     name = "fairvgnn"
     summary = "learns to mask the features that give the group away to a discriminator"
@@ -85,7 +79,7 @@ class FairVGNN(Published):
 Nodes = Literal["all", "train", "known"]
 
 
-class _FairViews(SeveralOptimizers):
+class _FairViews(networks.SeveralOptimizers):
     def __init__(self, num_features: int, settings: FairVGNN) -> None:
         super().__init__()
         self.encoder = ENCODERS[settings.backbone](num_features, settings.hidden)

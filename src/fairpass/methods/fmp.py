@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Groups
+from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.networks import dropout_parameter, hidden_parameter, num_layers_parameter
 from fairpass.nn import MLP, SparseOperator
 from fairpass.nn.group_estimator import GroupEstimator
 from fairpass.nn.validation import check_buffers
@@ -44,11 +44,6 @@ class FMP(NodeClassifier):
     each entry to :math:`[-\lambda_f, \lambda_f]` for `"l1"`. A clipped dual moves no node further than about
     :math:`\lambda_f / N_a`, next to nothing on large graphs. The other step is mild, too: the slope of a softmax is
     at most 1/2, so a layer removes at most about a quarter of a difference.
-
-    Differences from the public code, which divides both halves of `D` by `N`, so that its rows are not differences of
-    means; writes `D` into the sensitive vector in place, which later epochs and runs see; and takes the softmax in `g`
-    at :math:`D^\top u` instead of at `F`, which is not a gradient. More than two groups are not in the paper; for two,
-    the pseudo-inverse is its :math:`1/(\gamma D D^\top)`. The message passing replaces a backbone.
     """
 
     K: int = parameter(5, "number of message passing layers", Integers(1, 6), Choice(2, 5), at_least=1)
@@ -61,9 +56,9 @@ class FMP(NodeClassifier):
     penalty: Penalty = parameter(
         "l2", '`"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values'
     )
-    num_layers: int = num_layers_parameter()
-    hidden: int = hidden_parameter()
-    dropout: float = dropout_parameter(0.0, searched=False)
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout(0.0, searched=False)
 
     name = "fmp"
     summary = "message passing with a primal-dual step towards equal mean predictions"

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from torch import nn
 
+from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.gmmd_program import Columns, Criterion, EncoderFactory, FairMessagePassing, check_labels
-from fairpass.methods.networks import dropout_parameter, hidden_parameter, num_layers_parameter, widths
 from fairpass.nn import Encoder, GMMDPropagation, GMMDSPropagation
 from fairpass.nn.encoder import EncoderKind
 from fairpass.nn.options import GMMDOptions, weight_parameter
@@ -68,9 +68,9 @@ class GMMD(GMMDOptions, NodeClassifier):
         Choice("given"),
         before="given",
     )
-    num_layers: int = num_layers_parameter(grid=Choice(1, 2, 4, 6))
-    hidden: int = hidden_parameter(search=Choice(16, 32, 64), grid=Choice(16))
-    dropout: float = dropout_parameter(0.0, searched=False)
+    num_layers: int = networks.num_layers(grid=Choice(1, 2, 4, 6))
+    hidden: int = networks.hidden(search=Choice(16, 32, 64), grid=Choice(16))
+    dropout: float = networks.dropout(0.0, searched=False)
     norm: bool = parameter(False, "whether the encoder normalises its hidden units over the nodes", before=False)
     residual: bool = parameter(False, "whether the encoder's hidden layers have residual connections", before=False)
 
@@ -166,7 +166,7 @@ class GMMD(GMMDOptions, NodeClassifier):
         if callable(self.encoder):
             return self.encoder(task.num_features, task.num_classes)
         kind: Any = self.encoder
-        return Encoder(kind, widths(self, task), self.dropout, norm=self.norm, residual=self.residual)
+        return Encoder(kind, networks.widths(self, task), self.dropout, norm=self.norm, residual=self.residual)
 
 
 class GMMDS(GMMD):

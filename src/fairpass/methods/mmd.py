@@ -3,15 +3,8 @@
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy
+from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.networks import (
-    Network,
-    backbone_parameter,
-    dropout_parameter,
-    hidden_parameter,
-    num_layers_parameter,
-    widths,
-)
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
 from fairpass.nn.members import as_kernel_argument
@@ -31,9 +24,6 @@ class MMD(NodeClassifier):
 
     with :math:`u_i = 1/N_0` on the first group and :math:`-1/N_1` on the second, summed over all pairs of more than two
     groups. Nodes of unknown group are left out. With `weight=0` it is the plain network, bit by bit.
-
-    There is no public code of this baseline. The paper adds the term "at the prediction level"; here these are the
-    probabilities of all nodes. On logits, a network could bring every kernel value to 0 by scaling them up.
     """
 
     weight: float = parameter(
@@ -51,10 +41,10 @@ class MMD(NodeClassifier):
         above=0,
         per_member=True,
     )
-    backbone: Backbone = backbone_parameter()
-    num_layers: int = num_layers_parameter()
-    hidden: int = hidden_parameter()
-    dropout: float = dropout_parameter()
+    backbone: Backbone = networks.backbone()
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout()
 
     name = "mmd"
     summary = "graph neural network, with the discrepancy between groups' predictions in its loss"
@@ -65,10 +55,10 @@ class MMD(NodeClassifier):
         return self.backbone == "gat"
 
     def build(self, task: Task) -> Program:
-        return _Regularised(GNN(self.backbone, widths(self, task), self.dropout), self.weight, self.alpha)
+        return _Regularised(GNN(self.backbone, networks.widths(self, task), self.dropout), self.weight, self.alpha)
 
 
-class _Regularised(Network):
+class _Regularised(networks.Network):
     per_member = MMD.per_member
 
     def __init__(self, network: GNN, weight: float, alpha: float) -> None:

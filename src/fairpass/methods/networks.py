@@ -15,24 +15,24 @@ from fairpass.training import Program, Task, Training
 from fairpass.training.program import cross_entropy
 
 
-def backbone_parameter() -> Any:
+def backbone() -> Any:
     return parameter("gcn", "convolution of the network")
 
 
-def num_layers_parameter(**declaration: Any) -> Any:
+def num_layers(**declaration: Any) -> Any:
     return parameter(2, "number of layers of the network", at_least=1, **declaration)
 
 
-def hidden_parameter(**declaration: Any) -> Any:
+def hidden(**declaration: Any) -> Any:
     return parameter(16, "width of the hidden layers", at_least=1, **declaration)
 
 
-def dropout_parameter(default: float = 0.5, *, searched: bool = True, **declaration: Any) -> Any:
+def dropout(default: float = 0.5, *, searched: bool = True, **declaration: Any) -> Any:
     search = Choice(0.0, 0.2, 0.5, 0.8) if searched else None
     return parameter(default, "probability of dropping a hidden unit", search, at_least=0, below=1, **declaration)
 
 
-def penalty_parameter(*grid: float) -> Any:
+def penalty(*grid: float) -> Any:
     """Declare the penalty of logistic regressions; the range of its search is for standardised features."""
     text = "inverse strength of the regressions' penalty"
     return parameter(1.0, text, LogUniform(1e-3, 100), Choice(*grid), above=0, below=inf)

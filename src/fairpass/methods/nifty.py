@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import spectral_norm
 
 from fairpass.errors import DataError
-from fairpass.methods.networks import Published, SeveralOptimizers, backbone_parameter, hidden_parameter
+from fairpass.methods import networks
 from fairpass.nn import SparseOperator
 from fairpass.nn.convolution import Backbone, convolution
 from fairpass.parameters import Choice, LogUniform, Uniform, parameter
@@ -22,7 +22,7 @@ from fairpass.training.program import adam, two_logits
 View = tuple[Tensor, SparseOperator]
 
 
-class NIFTY(Published):
+class NIFTY(networks.Published):
     r"""NIFTY (Agarwal et al. 2021, `arXiv:2102.13186 <https://arxiv.org/abs/2102.13186>`_).
 
     Each epoch draws two views of the graph. Both lose random edges, and one random number is added to random columns
@@ -40,10 +40,6 @@ class NIFTY(Published):
     The encoder is one convolution; the weights of all layers are divided by their spectral norm. Predictions use the
     original graph.
 
-    Differences from the public code: the gradients of :math:`L_s` are cleared before the step on :math:`L_c`; both
-    directions of an edge are dropped together; the epoch is selected as for every method, not by the validation loss;
-    GIN's layers have no batch normalisation.
-
     The sensitive attribute must be a column of `x` with two values, which are swapped. Nodes of unknown group keep
     theirs and are left out of :math:`L_s`.
     """
@@ -60,8 +56,8 @@ class NIFTY(Published):
         0.1, "share of dropped edges", LogUniform(1e-3, 0.5), Choice(0.001, 0.1), at_least=0, at_most=1
     )
     noise: float = parameter(0.1, "probability of adding noise to a column", Uniform(0, 0.5), at_least=0, at_most=1)
-    backbone: Backbone = backbone_parameter()
-    hidden: int = hidden_parameter()
+    backbone: Backbone = networks.backbone()
+    hidden: int = networks.hidden()
 
     name = "nifty"
     summary = "representations that do not change when the sensitive attribute is flipped"
@@ -82,7 +78,7 @@ class NIFTY(Published):
         return _Contrastive(task.num_features, self)
 
 
-class _Contrastive(SeveralOptimizers):
+class _Contrastive(networks.SeveralOptimizers):
     def __init__(self, num_features: int, settings: NIFTY) -> None:
         super().__init__()
         self.settings, width = settings.with_params(), settings.hidden

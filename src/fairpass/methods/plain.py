@@ -9,16 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
+from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.networks import (
-    ClosedForm,
-    Network,
-    dropout_parameter,
-    hidden_parameter,
-    num_layers_parameter,
-    penalty_parameter,
-    widths,
-)
 from fairpass.nn import Encoder
 from fairpass.nn.encoder import EncoderKind
 from fairpass.parameters import Choice
@@ -43,7 +35,7 @@ class Constant(NodeClassifier):
         return _Frequencies(task.num_classes)
 
 
-class _Frequencies(ClosedForm):
+class _Frequencies(networks.ClosedForm):
     logits: Tensor
 
     def __init__(self, num_classes: int) -> None:
@@ -72,7 +64,7 @@ class Logistic(NodeClassifier):
     the optimizer's settings, and there is only one epoch.
     """
 
-    C: float = penalty_parameter(0.01, 0.1, 1.0, 10.0)
+    C: float = networks.penalty(0.01, 0.1, 1.0, 10.0)
 
     name = "logistic"
     summary = "logistic regression on the features, no graph, no fairness"
@@ -83,7 +75,7 @@ class Logistic(NodeClassifier):
         return _Regression(task.num_features, task.num_classes, self.C)
 
 
-class _Regression(ClosedForm):
+class _Regression(networks.ClosedForm):
     """Buffers: `coefficients` `(R, d)` and `intercepts` `(R,)`; `R` is 1 for two classes, else their number."""
 
     coefficients: Tensor
@@ -118,9 +110,9 @@ class _Regression(ClosedForm):
 class GCN(NodeClassifier):
     """Graph convolutional network (Kipf and Welling 2017), trained with cross-entropy."""
 
-    num_layers: int = num_layers_parameter()
-    hidden: int = hidden_parameter()
-    dropout: float = dropout_parameter(grid=Choice(0.0, 0.5))
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout(grid=Choice(0.0, 0.5))
 
     name = "gcn"
     summary = "graph convolutional network, no fairness"
@@ -128,7 +120,7 @@ class GCN(NodeClassifier):
     joins_populations = True
 
     def build(self, task: Task) -> Program:
-        return Network(Encoder(self.backbone, widths(self, task), self.dropout))
+        return networks.Network(Encoder(self.backbone, networks.widths(self, task), self.dropout))
 
 
 class GIN(GCN):

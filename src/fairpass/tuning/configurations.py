@@ -1,7 +1,7 @@
 """What a search varies and what is fixed, and the classifiers that this allows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from fairpass.methods import NodeClassifier, method
@@ -27,8 +27,7 @@ class Configurations:
     @classmethod
     def of(cls, name: str, space: Space, fixed: Mapping[str, Any]) -> "Configurations":
         """Return the configurations of a space; raise `ValueError` if the method does not accept all of them."""
-        settings = [field.name for field in fields(Training) if field.name != "seed"]
-        known = [*_parameters(method(name)), *settings]
+        known = [*_parameters(method(name)), *(setting for setting in Training.declared if setting != "seed")]
         for argument, values in (("space", space), ("fixed", fixed)):
             for parameter in values:
                 if parameter == "seed":
@@ -76,7 +75,6 @@ class Configurations:
         return [name for name in self.varied if name in shared]
 
     def point(self, values: Mapping[str, Any], **outcome: Any) -> Point:
-        """Return a configuration with how it did."""
         made = Configuration.of(self.classifier(values))
         return Point(made.method, made.parameters, made.training, **outcome)
 

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairpass.metrics.split_metrics import SplitMetrics, selection
-from fairpass.metrics.threshold import ThresholdSearch
+from fairpass.metrics.split_metrics import SplitMetrics, ThresholdSearch, selection
 from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
 from fairpass.training.program import scores

@@ -24,10 +24,8 @@ class Look:
     """A method or group, which looks the same in all charts."""
 
     name: str
-    number: int
-    """Of its colour, dash and shape; negative for none of its own."""
-    strong: bool = False
-    """Whether it stands out."""
+    number: int  # of its colour, dash and shape; negative for none of its own
+    strong: bool = False  # stands out
 
 
 @dataclass(frozen=True)
@@ -74,19 +72,15 @@ class Frame:
 
     @property
     def bottom(self) -> int:
-        """Position of the horizontal axis."""
         return self.height - self.below
 
     def at(self, x: float, y: float) -> Point:
         """Return the position of a point, in the units of the picture."""
         across, up = (x - self.x[0]) / (self.x[1] - self.x[0]), (y - self.y[0]) / (self.y[1] - self.y[0])
-        return (
-            round(self.left + across * (self.right - self.left), 1),
-            round(self.bottom - up * (self.bottom - self.top), 1),
-        )
+        right, down = self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
+        return round(right, 1), round(down, 1)
 
     def path(self, points: Iterable[Point]) -> str:
-        """Return the positions of points."""
         return " ".join(f"{x:g},{y:g}" for x, y in (self.at(*point) for point in points))
 
 
@@ -151,10 +145,8 @@ def scatter(
     frame = Frame(230, x_range, span([spot.y for spot in spots], at_least=4))
     corners = [(x, before) for (_, before), (x, _) in pairwise(sorted(front))]
     ordered = sorted(spots, key=lambda spot: spot.look.strong)
-    axes = (ticks(*frame.x), ticks(*frame.y), x_label, y_label)
-    return _draw(
-        "scatter", frame, ordered, _name_heights(frame, ordered), frame.path(sorted([*front, *corners])), *axes
-    )
+    heights, stairs = _name_heights(frame, ordered), frame.path(sorted([*front, *corners]))
+    return _draw("scatter", frame, ordered, heights, stairs, ticks(*frame.x), ticks(*frame.y), x_label, y_label)
 
 
 def _draw(macro: str, *values: object) -> Markup:
@@ -165,18 +157,17 @@ def _draw(macro: str, *values: object) -> Markup:
 def _stretches(series: Series) -> list[list[Point]]:
     """Return the stretches of a line between undefined values."""
     points = [(x, y) if x is not None and y is not None else None for x, y in zip(series.x, series.y, strict=True)]
-    groups = ([point for point in group if point is not None] for _, group in groupby(points, key=bool))
-    return [stretch for stretch in groups if stretch]
+    return [[point for point in group if point] for known, group in groupby(points, key=bool) if known]
 
 
 def _name_heights(frame: Frame, spots: Sequence[Spot]) -> list[float]:
     """Return for each spot a height for its name at which no other name is near."""
     heights: list[float] = []
     taken: list[Point] = []
-    for x, y in (frame.at(spot.x, spot.y) for spot in spots):
+    for spot in spots:
+        x, y = frame.at(spot.x, spot.y)
         shifts = (y + 4 + shift for shift in (0, 12, -12, 24, -24, 36))
         free = (h for h in shifts if all(abs(h - other) >= 11 or abs(x - place) > 90 for place, other in taken))
         heights.append(next(free, y + 4))
-        if spots[len(heights) - 1].labelled:
-            taken.append((x, heights[-1]))
+        taken += [(x, heights[-1])] if spot.labelled else []
     return heights

@@ -36,6 +36,7 @@ class TestNodes:
     Nodes of unknown group, if any, are one more group after the `known` ones.
     """
 
+    task: Task
     index: Tensor
     y: NDArray[np.int64]
     group: NDArray[np.int64]
@@ -53,7 +54,7 @@ class TestNodes:
         group, known = task.sens[index].numpy(), len(groups)
         if (group < 0).any():
             group, groups = np.where(group < 0, known, group), [*groups, "of unknown group"]
-        return cls(index, task.y[index].numpy(), group, labels, groups, known)
+        return cls(task, index, task.y[index].numpy(), group, labels, groups, known)
 
 
 def measure(model: NodeClassifier, data: Data, nodes: TestNodes) -> dict[str, Any]:

@@ -23,32 +23,24 @@ class Overview:
 
     row: Row
     record: dict[str, Any]
-    number: int
-    """Of its colour and shape in charts; -1 for a constant."""
+    number: int  # of its colour and shape in charts; -1 for a constant
 
     @property
     def name(self) -> str:
-        """Name of the method."""
         return self.row.method
 
-    def each(self, metric: Metric) -> list[float | None]:
+    def each(self, metric: Metric) -> list[Any]:
         """Return the metric of every seed; evidence of an older version may lack it."""
         values = [run["evaluation"].get(metric.key) for run in self.record["runs"]]
         return [None if value is None else 100 * value for value in values]
 
     def mean(self, metric: Metric) -> float | None:
-        """Return the mean over the seeds."""
-        known = self._defined(metric)
-        return fmean(known) if known else None
+        values = self.each(metric)
+        return None if None in values else fmean(values)
 
     def deviation(self, metric: Metric) -> float | None:
-        """Return the standard deviation over the seeds; None for one seed."""
-        known = self._defined(metric)
-        return stdev(known) if len(known) > 1 else None
-
-    def _defined(self, metric: Metric) -> list[float]:
         values = self.each(metric)
-        return [] if None in values else [value for value in values if value is not None]
+        return None if None in values or len(values) == 1 else stdev(values)
 
     def interval(self, metric: Metric) -> tuple[float | None, float | None]:
         """Return the ends of the 95 % interval, each the mean of the seeds' ends."""
@@ -62,7 +54,6 @@ class Overview:
 
     @property
     def is_defined(self) -> bool:
-        """Whether all metrics of the selection rule are defined."""
         return None not in {self.mean(metric) for metric in SELECTION}
 
 
@@ -75,7 +66,6 @@ class Part:
 
     @cached_property
     def rows(self) -> list[Overview]:
-        """Every method over its seeds, in the order of the evidence."""
         methods = self.evidence.methods
         runs = [
             RunRecord(method["name"], run["seed"], 0.0, Evaluation.from_dict(run["evaluation"]))
@@ -84,12 +74,11 @@ class Part:
         ]
         references = [method["name"] for method in methods if method["is_reference"]]
         rows = {row.method: row for row in summarise(runs, references)}
-        numbers = {name: number for number, name in enumerate(name for name in rows if name not in references)}
+        numbers = {name: number for number, name in enumerate([name for name in rows if name not in references])}
         return [Overview(rows[m["name"]], m, numbers.get(m["name"], -1)) for m in methods]
 
     @cached_property
     def chosen(self) -> Overview:
-        """The method that the report is about."""
         return next(row for row in self.rows if row.name == self.evidence.chosen)
 
     @cached_property
@@ -100,7 +89,6 @@ class Part:
 
     @property
     def binary(self) -> bool:
-        """Whether there are two labels."""
         return len(self.evidence.data["labels"]) == 2
 
     def sentences(self) -> list[str]:
@@ -126,9 +114,9 @@ class Part:
         if chosen is None or not front:
             return ""
         best = max(front, key=lambda point: point["utility"])
-        lost, gained = best["utility"] - chosen["utility"], best["unfairness"] - chosen["unfairness"]
-        utility, unfairness = percent(chosen["utility"]), percent(chosen["unfairness"])
-        here = f"On validation the chosen configuration has a utility of {utility} and an unfairness of {unfairness}"
+        lost, gained = (best[name] - chosen[name] for name in ("utility", "unfairness"))
+        has = f"a utility of {percent(chosen['utility'])} and an unfairness of {percent(chosen['unfairness'])}"
+        here = f"On validation the chosen configuration has {has}"
         if lost < 5e-4:
             return f"{here}; no other one that was tried is more useful."
         fairer = f"gains {percent(gained)} points of fairness" if gained >= 5e-4 else "is no fairer"

@@ -17,8 +17,7 @@ from fairpass.metrics import Metric, catalog
 from fairpass.metrics.catalog import BY_LABEL
 from fairpass.report import Evidence, collect, write_report
 from fairpass.report import page as page_module
-from fairpass.report.overview import Part
-from fairpass.report.page import Section, render
+from fairpass.report.page import Part, Section, render
 from fairpass.report.text import environment
 
 REQUESTS = re.compile(

@@ -6,8 +6,8 @@ can each have their own. No series is distinguished by colour alone: lines have 
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -19,8 +19,7 @@ Numbers = Sequence[float | None]
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """A method or group, which looks the same in all charts."""
 
     name: str
@@ -28,8 +27,7 @@ class Look:
     strong: bool = False  # stands out
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A number with its interval, and the numbers it is the mean of."""
 
     look: Look
@@ -39,8 +37,7 @@ class Estimate:
     each: Numbers
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """Numbers to draw as a line, or a histogram whose `x` are the edges of the bins."""
 
     look: Look
@@ -48,8 +45,7 @@ class Series:
     y: Numbers
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """One point of a scatter chart, with its name beside it if it is `labelled`."""
 
     look: Look
@@ -58,8 +54,7 @@ class Spot:
     labelled: bool = False
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """The area between two axes."""
 
     height: int
@@ -115,7 +110,6 @@ def estimates(rows: Sequence[Estimate], title: str, *, from_zero: bool) -> Marku
 
 
 def lines(series: Sequence[Series], title: str, x_label: str, *, from_zero: bool = False) -> Markup:
-    """Draw a line for each series, with a gap where it is undefined."""
     xs, ys = [x for one in series for x in one.x], [y for one in series for y in one.y]
     frame = Frame(210, span(xs, at_least=1, from_zero=True), span(ys, at_least=1e-3, from_zero=from_zero))
     # What is drawn last is on top.
@@ -126,7 +120,6 @@ def lines(series: Sequence[Series], title: str, x_label: str, *, from_zero: bool
 
 
 def histogram(series: Sequence[Series], x_label: str, threshold: float | None) -> Markup:
-    """Draw outlines of histograms over 0 to 1."""
     frame = Frame(180, (0, 1), span([y for one in series for y in one.y], at_least=5, from_zero=True))
     paths = []
     for one in series:
@@ -150,12 +143,10 @@ def scatter(
 
 
 def _draw(macro: str, *values: object) -> Markup:
-    drawn: Markup = getattr(environment().get_template("charts.svg").module, macro)(*values)
-    return drawn
+    return Markup(getattr(environment().get_template("charts.svg").module, macro)(*values))
 
 
 def _stretches(series: Series) -> list[list[Point]]:
-    """Return the stretches of a line between undefined values."""
     points = [(x, y) if x is not None and y is not None else None for x, y in zip(series.x, series.y, strict=True)]
     return [[point for point in group if point] for known, group in groupby(points, key=bool) if known]
 

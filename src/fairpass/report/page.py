@@ -126,21 +126,6 @@ class Part:
             made += [tradeoff(row.row, chosen.row) for row in rivals.values() if row.is_defined]
         return made
 
-    def cost_of_choice(self) -> str:
-        """Return what the chosen point of the front gives up against the most useful one; empty without points."""
-        chosen = next((point for point in self.evidence.points if point["chosen"]), None)
-        front = [point for point in self.evidence.points if point["front"]]
-        if chosen is None or not front:
-            return ""
-        best = max(front, key=lambda point: point["utility"])
-        lost, gained = (best[name] - chosen[name] for name in ("utility", "unfairness"))
-        has = f"a utility of {percent(chosen['utility'])} and an unfairness of {percent(chosen['unfairness'])}"
-        here = f"On validation the chosen configuration has {has}"
-        if lost < 5e-4:
-            return f"{here}; no other one that was tried is more useful."
-        fairer = f"gains {percent(gained)} points of fairness" if gained >= 5e-4 else "is no fairer"
-        return f"{here}: compared with the most useful one it gives up {percent(lost)} points, and {fairer}."
-
     @cached_property
     def interactive(self) -> dict[str, Any]:
         """Data of the page's script: counts by threshold, and the neighbourhoods."""

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
+from fairpass.kernels.backend import EPS
 from fairpass.kernels.dispatch import Backend
-from fairpass.kernels.mmd import KernelName, SumOptions
-from fairpass.kernels.sums import EPS
+from fairpass.kernels.mmd import KernelName
+from fairpass.kernels.sums import SumOptions
 from fairpass.nn.convolution import Attention
 from fairpass.nn.fairness import FairnessTerm, RecordedTerm, ReplayedTerm, Term, descend, draw, spread
 from fairpass.nn.members import as_kernel_argument

@@ -35,7 +35,7 @@ class ReferenceLayer(LateBuffers):
 
     def record_field(self, number: int, field: Field) -> None:
         """Keep the field of a step."""
-        for name, value in field.tensors().items():
+        for name, value in vars(field).items():
             setattr(self.fields[number], name, value)
 
     def recorded_fields(self) -> list[Field]:

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from benchmarks.result import Cell, Result, Table
 from fairpass.datasets import is_available, load
 from fairpass.methods import GMMD, Logistic
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 
 METRICS = ("AUC", "F1", "ACC", "DP", "EO")
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ def _momentum(quick: bool) -> Table:
     return Table("Momentum: linear encoder, seed 0, test nodes", rows)
 
 
-def _gmmd(encoder: str, *, seed: int = 0, window: int = 10, epochs: int = 300, **options: Any) -> GMMD:
+def _gmmd(encoder: Any, *, seed: int = 0, window: int = 10, epochs: int = 300, **options: Any) -> GMMD:
     learning_rate = options.pop("learning_rate", GMMD.default_training().learning_rate)
     training = GMMD.default_training().but(
         epochs=epochs,

@@ -10,8 +10,8 @@ from torch_geometric.data import Data
 from benchmarks.result import Cell, Result, Table
 from fairpass.datasets import is_available, load, synthetic
 from fairpass.methods import GMMD, NodeClassifier
-from fairpass.methods.population import fit_all
 from fairpass.metrics import evaluate
+from fairpass.runs import fit_all
 from fairpass.training import Task
 
 GRAPHS = ("german", "credit", "bail", "adult")

@@ -9,7 +9,7 @@ import torch
 from benchmarks.result import Cell, Result, Table
 from fairpass.datasets import is_available, load
 from fairpass.methods import GMMD
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 
 # Configurations, seeds, epochs; and the threads with which one fit after another is fastest.
 SWEEPS = {"german": (60, 5, 200, 1), "bail": (8, 2, 60, 2)}

@@ -5,7 +5,7 @@ import statistics
 from benchmarks.result import Cell, Result, Table
 from fairpass.datasets import is_available, load
 from fairpass.methods import GMMD
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 from fairpass.training import Training
 
 METRICS = ("AUC", "F1", "ACC", "DP", "EO")

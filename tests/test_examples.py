@@ -111,7 +111,7 @@ def module() -> Iterator[Any]:
     """Return the example's module; its method is in the registry while it is tested."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(PACKAGE)
-        patch.setitem(registry._OWN, "reweighing", "fairpass_reweighing:Reweighing")
+        patch.setitem(registry.OWN, "reweighing", "fairpass_reweighing:Reweighing")
         yield importlib.import_module("fairpass_reweighing")
 
 

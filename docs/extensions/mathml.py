@@ -9,10 +9,7 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
-_FORMULA = re.compile(
-    r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>',
-    re.DOTALL,
-)
+_FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 # What the converter needs to be told: bars come in pairs. Sizes are not needed, MathML's brackets grow.
 _REWRITES = {
     r"\\[bB]igg?[lr]?(?![a-zA-Z])": "",

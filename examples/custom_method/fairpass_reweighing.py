@@ -1,15 +1,13 @@
 """Reweighing: a graph neural network whose loss gives each pair of group and label its fair share."""
 
-from typing import ClassVar, get_args
-
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from fairpass.methods import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_fraction
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
+from fairpass.parameters import Uniform, parameter
 from fairpass.training import Program, Task, Training
 
 
@@ -24,36 +22,16 @@ class Reweighing(NodeClassifier):
     with frequencies among the training nodes: in the weighted sample the label does not depend on the group. Nodes of
     unknown group count as 1. It needs groups in training only and costs nothing, and it cannot undo what features and
     edges tell about the group.
-
-    Args:
-        strength: 0 is the plain network, 1 is reweighing as published; more of it overcompensates.
-        backbone: `"gcn"`, `"gin"` or `"gat"`.
-        num_layers: number of convolutions.
-        hidden: width.
-        dropout: between convolutions.
-        training: settings of the training loop.
     """
 
-    name: ClassVar[str] = "reweighing"
-    summary: ClassVar[str] = "graph neural network, with weights in its loss that part label from group"
+    strength: float = parameter(1.0, "0 is the plain network, 1 is reweighing as published", Uniform(0, 2), at_least=0)
+    backbone: Backbone = parameter("gcn", "convolution of the network")
+    num_layers: int = parameter(2, "number of convolutions", at_least=1)
+    hidden: int = parameter(16, "width of the hidden layers", at_least=1)
+    dropout: float = parameter(0.5, "probability of dropping a hidden unit", at_least=0, below=1)
 
-    def __init__(
-        self,
-        *,
-        strength: float = 1.0,
-        backbone: Backbone = "gcn",
-        num_layers: int = 2,
-        hidden: int = 16,
-        dropout: float = 0.5,
-        training: Training | None = None,
-    ) -> None:
-        super().__init__(training=training)
-        check_at_least(0, strength=strength)
-        check_at_least(1, num_layers=num_layers, hidden=hidden)
-        check_fraction(dropout=dropout)
-        check_choice(get_args(Backbone), backbone=backbone)
-        self.strength, self.backbone = strength, backbone
-        self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
+    name = "reweighing"
+    summary = "graph neural network, with weights in its loss that part label from group"
 
     def build(self, task: Task) -> Program:
         """Return the network and its loss."""

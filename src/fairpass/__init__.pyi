@@ -27,7 +27,6 @@ from .methods import MLPClassifier as MLPClassifier
 from .methods import NodeClassifier as NodeClassifier
 from .methods import Thresholds as Thresholds
 from .methods import load_model as load_model
-from .runs import fit_all as fit_all
 from .metrics import Evaluation as Evaluation
 from .metrics import best_threshold as best_threshold
 from .metrics import evaluate as evaluate
@@ -36,6 +35,7 @@ from .nn import GMMDSPropagation as GMMDSPropagation
 from .report import Evidence as Evidence
 from .report import collect as collect
 from .report import write_report as write_report
+from .runs import fit_all as fit_all
 from .training import Training as Training
 from .tuning import tune as tune
 

@@ -1,10 +1,11 @@
-"""Files that are either whole or absent: written under a temporary name, then renamed."""
+"""Files that are either whole or absent: written under a temporary name, then renamed. Plain values for JSON."""
 
 import hashlib
 import json
+import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,6 +58,20 @@ def sha256(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def write_document(path: str | os.PathLike[str], document: Mapping[str, Any]) -> Path:
+    """Write a JSON file for people and programs to read; its entry `kind` should say what it is."""
+    return write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """Return nested plain values with lists for tuples, and None for numbers that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, Any]], T]) -> T:
     """Return what `build` makes of a JSON file whose entry `kind` says that it is one, or raise `DataError`."""
     try:
@@ -65,4 +80,4 @@ def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[dict
             raise ValueError(f"it is a {stored['kind']}")
         return build(stored)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"'{path}' must be a {kind} (damaged or not one: {error})") from None
+        raise DataError(f"'{path}' must be a {kind} file (damaged or not one: {error})") from None

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from math import inf
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from textwrap import fill
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
@@ -23,6 +24,7 @@ Plain = str | int | float | bool | None
 # Significant digits of a searched number: few enough to be read.
 _DIGITS = 4
 _EMPTY = inspect.Parameter.empty
+_BOUNDS = {"at_least": ge, "above": gt, "at_most": le, "below": lt}
 
 
 @dataclass(frozen=True, init=False)
@@ -39,7 +41,7 @@ class Choice:
         object.__setattr__(self, "values", values)
 
     def ends(self) -> tuple[Plain, ...]:
-        """Return all values; a parameter must accept each of them."""
+        """Return values that suffice to check that a parameter accepts all of them."""
         return self.values
 
     def contains(self, value: Any) -> bool:
@@ -47,7 +49,7 @@ class Choice:
         return value in self.values
 
     def read(self, value: Any) -> Any:
-        """Return the value of the parameter for a value that a search found."""
+        """Return the parameter's value for a value that a search found; numbers are rounded to be readable."""
         return value
 
 
@@ -63,15 +65,12 @@ class Uniform:
             raise ValueError(f"'low' must be less than 'high', both finite (got {self.low} and {self.high})")
 
     def ends(self) -> tuple[Plain, ...]:
-        """Return both ends; a parameter that accepts them accepts all numbers between them."""
         return (self.low, self.high)
 
     def contains(self, value: Any) -> bool:
-        """Return whether a search can find a value."""
         return isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
 
     def read(self, value: Any) -> Any:
-        """Return the value of the parameter for a value that a search found: rounded to be readable."""
         return float(f"{value:.{_DIGITS}g}")
 
 
@@ -93,11 +92,9 @@ class Integers(Uniform):
             raise ValueError(f"'low' and 'high' must be whole numbers (got {self.low} and {self.high})")
 
     def contains(self, value: Any) -> bool:
-        """Return whether a search can find a value."""
         return isinstance(value, int) and super().contains(value)
 
     def read(self, value: Any) -> Any:
-        """Return the value of the parameter for a value that a search found."""
         return int(value)
 
 
@@ -119,7 +116,7 @@ class Parameter:
     search: Dimension | None = None
     grid: Choice | None = None
     per_member: bool = False
-    before: Any = MISSING
+    before: Any = _EMPTY
 
     def check(self, value: Any) -> None:
         """Raise `ValueError` unless the value has the declared type and is within the bounds."""
@@ -128,54 +125,44 @@ class Parameter:
         kinds = alternatives(self.hint)
         if not any(_is_a(value, kind) for kind in kinds):
             raise ValueError(f"'{self.name}' must be {' or '.join(map(_in_words, kinds))} (got {value!r})")
-        if isinstance(value, Real) and not self._is_within_bounds(value):
+        bounds = [(is_within, getattr(self, name)) for name, is_within in _BOUNDS.items()]
+        if isinstance(value, Real) and not all(bound is None or is_within(value, bound) for is_within, bound in bounds):
             raise ValueError(f"'{self.name}' must be {self.bounds} (got {value})")
-
-    def _is_within_bounds(self, value: Any) -> bool:
-        return (
-            (self.at_least is None or value >= self.at_least)
-            and (self.above is None or value > self.above)
-            and (self.at_most is None or value <= self.at_most)
-            and (self.below is None or value < self.below)
-        )
 
     @property
     def is_required(self) -> bool:
-        """Return whether there is no default."""
         return self.default in (MISSING, _EMPTY)
 
     @property
     def bounds(self) -> str:
-        """Return the bounds in words; empty if there are none."""
+        """The bounds in words; empty if there are none."""
         if (self.at_least, self.at_most) == (0, 1):
             return "between 0 and 1"
-        words = {
-            "at least": self.at_least,
-            "positive" if self.above == 0 else "above": self.above,
-            "at most": self.at_most,
-            "finite" if self.below == inf else "below": self.below,
-        }
-        given = [(word, bound) for word, bound in words.items() if bound is not None]
-        return " and ".join(word if word in ("positive", "finite") else f"{word} {bound:g}" for word, bound in given)
+        given = {name: bound for name in _BOUNDS if (bound := getattr(self, name)) is not None}
+        short = {("above", 0): "positive", ("below", inf): "finite"}
+        return " and ".join(short.get(each, f"{each[0].replace('_', ' ')} {each[1]:g}") for each in given.items())
 
     @property
     def values(self) -> str:
-        """Return in words which values are allowed, for the documentation."""
-        literals = [repr(choice) for kind in alternatives(self.hint) for choice in _choices(kind)]
+        """The allowed values in words, for the documentation."""
+        literals = [repr(choice) for kind in alternatives(self.hint) for choice in choices(kind)]
         return ", ".join(filter(None, [self.bounds, *literals]))
 
 
-def parameter(default: Any, **declaration: Any) -> Any:
+def parameter(
+    default: Any, help: str = "", search: Dimension | None = None, grid: Choice | None = None, **declaration: Any
+) -> Any:
     """Declare a parameter of a `Declared` class.
 
     Args:
         default: its default value.
-        declaration: `help`, the text of the documentation; the bounds `at_least`, `above`, `at_most` and `below`;
-            `search`, the recommended `Dimension` of a search, and `grid`, the `Choice` of a grid search; `per_member`,
-            whether members of one population may differ in it; `before`, for parameters that were added later, the
-            value that reproduces version 0.1.
+        help: its text in the documentation.
+        search: the recommended range of a search.
+        grid: the values of a grid search.
+        declaration: the bounds `at_least`, `above`, `at_most` and `below`; `per_member`, whether members of one
+            population may differ in it; `before`, the value that reproduces version 0.1 if it was added later.
     """
-    return field(default=default, metadata=declaration)
+    return field(default=default, metadata={"help": help, "search": search, "grid": grid, **declaration})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -187,8 +174,9 @@ class Declared:
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     declared: ClassVar[Mapping[str, Parameter]] = {}
-    parameter_order: ClassVar[tuple[str, ...]] = ()
-    """Parameters to list first, for classes that inherit some of theirs."""
+    per_member: ClassVar[tuple[str, ...]] = ()
+    before: ClassVar[Mapping[str, Any]] = {}
+    parameter_order: ClassVar[tuple[str, ...]] = ()  # to list first, in classes that inherit some of their parameters
     _writes_init: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, frozen: bool = False, kw_only: bool = True, **rest: Any) -> None:
@@ -196,6 +184,9 @@ class Declared:
         cls._writes_init = cls._writes_init or "__init__" in vars(cls)
         dataclass(init=not cls._writes_init, frozen=frozen, kw_only=kw_only, eq=frozen, repr=False)(cls)
         cls.declared = _of_init(cls) if cls._writes_init else _of_fields(cls)
+        cls.per_member = tuple(name for name, each in cls.declared.items() if each.per_member)
+        if "before" not in vars(cls):
+            cls.before = {name: each.before for name, each in cls.declared.items() if each.before is not _EMPTY}
         kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
         arguments = [
             inspect.Parameter(name, kind, default=_EMPTY if each.is_required else each.default, annotation=each.hint)
@@ -205,21 +196,22 @@ class Declared:
         cls.__doc__ = _with_arguments(cls.__doc__ or "", cls.declared)
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__.keys() & self.declared.keys():
-            self.declared[name].check(getattr(self, name))
+        for name, each in self.declared.items():
+            if name in self.__dataclass_fields__:  # arguments of a written `__init__` are not set yet
+                each.check(getattr(self, name))
         self.check_parameters()
 
     def check_parameters(self) -> None:
         """Raise `ValueError` if values do not fit together, and fill in defaults that depend on other values."""
 
     def __repr__(self) -> str:
-        # Defaults that depend on other values are not shown either.
+        # Defaults that depend on other values are not shown, either.
         usual = None if any(each.is_required for each in self.declared.values()) else type(self)()
-        shown = []
-        for name, each in self.declared.items():
-            value = getattr(self, name)
-            if value not in (each.default, getattr(usual, name, each.default)):
-                shown.append(f"{name}={value!r}")
+        shown = [
+            f"{name}={value!r}"
+            for name, each in self.declared.items()
+            if (value := getattr(self, name)) not in (each.default, getattr(usual, name, each.default))
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -251,7 +243,8 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _choices(kind: Any) -> tuple[Any, ...]:
+def choices(kind: Any) -> tuple[Any, ...]:
+    """Return the values of a `Literal`; of any other type, none."""
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
@@ -270,4 +263,4 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 def _in_words(kind: Any) -> str:
     words = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
-    return f"one of {choices}" if (choices := _choices(kind)) else words.get(kind, "a function")
+    return f"one of {choices(kind)}" if choices(kind) else words.get(kind, "a function")

@@ -10,7 +10,7 @@ import torch
 from typer.testing import Result
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.datasets import describe, find_bias, from_tables, load, registry
+from fairpass.datasets import describe, find_bias, from_tables, load, names, registry
 from fairpass.datasets.graph_gain import graph_gain
 from fairpass.datasets.options import TableOptions
 
@@ -183,8 +183,8 @@ def test_unknown_benchmark(run: Run) -> None:
     result = run("audit", "nodes.csv", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: there is no data set 'nodes.csv': choose one of german, credit, bail, adult, income, nba, reed98, "
-        "amherst41, johns-hopkins55, or give own tables with --nodes and --edges\n"
+        f"Error: there is no data set 'nodes.csv': choose one of {', '.join(names())}, "
+        "or give own tables with --nodes and --edges\n"
     )
 
 

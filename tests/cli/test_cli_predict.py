@@ -390,11 +390,11 @@ def test_models_of_other_graphs(run: Run, project: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("nodes", "edges", "message"),
     [
-        ({"applicant": ["A-003", "N-2", "N-3"]}, {}, "1 of its ids are in the graph already: 'A-003'"),
+        ({"applicant": ["A-003", "N-2", "N-3"]}, {}, "1 of its ids are in the graph already, or repeated: 'A-003'"),
         (
             {},
             {"knows": ["A-003", "N-1", "N-2", "Z-9"]},
-            "'edges' names 'Z-9' in row 3, which is neither a new node nor one",
+            "names nodes that do not exist (1 ids, 1 edges, first in row 3): 'Z-9'",
         ),
         ({"district": "east"}, {}, "column 'district' has values that the encoding does not know: 'east'"),
         ({"ethnicity": "Dole"}, {}, "column 'ethnicity' has values that the encoding does not know: 'Dole'"),

@@ -13,8 +13,7 @@ from typer.testing import Result
 from fairpass import Evaluation, datasets, load_model
 from fairpass.cli import train as train_module
 from fairpass.cli.evaluate import Split
-from fairpass.cli.options import TrainingOptions
-from fairpass.cli.parameters import parse_parameters, read_value
+from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
 from fairpass.methods import GMMD, Constant, names
 from fairpass.training import EpochRecord, Training
 from fairpass.training.task import SplitName
@@ -115,7 +114,7 @@ def test_interruption_without_a_place_to_keep_it(run: Run, monkeypatch: pytest.M
     [
         (["--method", "gnc"], "'method' must be one of constant, gcn"),
         (["--set", "alpha=-1"], "'alpha' must be positive (got -1.0)"),
-        (["--epochs", "0"], "--epochs must be a whole number of at least 1 (got 0)"),
+        (["--epochs", "0"], "--epochs must be at least 1 (got 0)"),
         (["--device", "abacus"], "--device must name a device of PyTorch"),
     ],
 )

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fairpass.datasets.registry import SplitRule
-from fairpass.datasets.splits import (
-    Split,
-    benchmark_split,
-    label_balanced_ids,
-    label_balanced_split,
-    label_stratified_split,
-    stratified_split,
-)
+from fairpass.datasets.splits import Split, benchmark_split, label_balanced_ids, stratified_split
 from fairpass.errors import DataError
 
 seeds = st.integers(0, 2**32 - 1)
@@ -32,6 +25,10 @@ def labels_and_groups(draw: st.DrawFn) -> tuple[Codes, Codes]:
     return np.array(y), np.array(sens)
 
 
+def split_by(rule: SplitRule, y: Codes, labels_for_training: int, seed: int = 20) -> Split:
+    return benchmark_split(y, np.zeros_like(y), rule, labels_for_training, seed)
+
+
 def assert_disjoint(split: Split, *, within: NDArray[np.bool_]) -> None:
     times_used = split.train.astype(int) + split.val.astype(int) + split.test.astype(int)
     assert times_used.max() <= 1
@@ -41,7 +38,7 @@ def assert_disjoint(split: Split, *, within: NDArray[np.bool_]) -> None:
 @given(st.lists(st.integers(-1, 1), min_size=1, max_size=200), st.integers(0, 60), seeds)
 def test_label_balanced_split(labels: list[int], labels_for_training: int, seed: int) -> None:
     y = np.array(labels)
-    split = label_balanced_split(y, labels_for_training, seed)
+    split = split_by("balanced", y, labels_for_training, seed)
     assert_disjoint(split, within=y >= 0)
     for label in (0, 1):
         is_label = y == label
@@ -54,7 +51,7 @@ def test_label_balanced_split(labels: list[int], labels_for_training: int, seed:
 
 def test_label_balanced_masks_are_the_ids() -> None:
     y = np.arange(40) % 2
-    split = label_balanced_split(y, 10, seed=3)
+    split = split_by("balanced", y, 10, seed=3)
     for mask, ids in zip((split.train, split.val, split.test), label_balanced_ids(y, 10, seed=3), strict=True):
         assert np.flatnonzero(mask).tolist() == sorted(ids)
 
@@ -69,7 +66,7 @@ def test_more_training_labels_leave_validation_and_test_alone() -> None:
 @given(st.lists(st.integers(-1, 2), min_size=1, max_size=200), st.integers(0, 60), seeds)
 def test_label_stratified_split(labels: list[int], labels_for_training: int, seed: int) -> None:
     y = np.array(labels)
-    split = label_stratified_split(y, labels_for_training, seed)
+    split = split_by("stratified", y, labels_for_training, seed)
     assert_disjoint(split, within=y >= 0)
     assert np.array_equal(split.train | split.val | split.test, y >= 0), "whoever is not needed for training is tested"
     halves = np.bincount(y[y >= 0]) // 2
@@ -84,15 +81,15 @@ def test_label_stratified_split(labels: list[int], labels_for_training: int, see
 
 def test_label_stratified_split_by_hand() -> None:
     y = np.array([0] * 60 + [1] * 20 + [-1] * 20)
-    split = label_stratified_split(y, 20)
+    split = split_by("stratified", y, 20)
     counts = {name: getattr(split, name)[:60].sum().item() for name in ("train", "val", "test")}
     assert counts == {"train": 15, "val": 15, "test": 30}
     assert [int(mask[60:80].sum()) for mask in (split.train, split.val, split.test)] == [5, 5, 10]
-    assert label_stratified_split(y, 1_000).train.sum() == 40, "never more than half of each label"
-    again, other = label_stratified_split(y, 20), label_stratified_split(y, 20, seed=1)
+    assert split_by("stratified", y, 1_000).train.sum() == 40, "never more than half of each label"
+    again, other = split_by("stratified", y, 20), split_by("stratified", y, 20, seed=1)
     assert np.array_equal(split.train, again.train)
     assert not np.array_equal(split.train, other.train)
-    more = label_stratified_split(y, 40)
+    more = split_by("stratified", y, 40)
     assert np.array_equal(more.val, split.val)
     assert (more.train | ~split.train).all(), "more training labels are added to the same ones"
 
@@ -103,15 +100,13 @@ def test_a_benchmark_node_without_label_or_group_is_in_no_part(rule: SplitRule) 
     split = benchmark_split(y, sens, rule, 30, seed=4)
     assert_disjoint(split, within=(y >= 0) & (sens >= 0))
     known = np.where(sens >= 0, y, -1)
-    expected = (label_balanced_split if rule == "balanced" else label_stratified_split)(known, 30, 4)
+    expected = split_by(rule, known, 30, 4)
     assert np.array_equal(split.test, expected.test)
     assert split.train.sum() == 30
 
 
 @given(labels_and_groups(), seeds)
-def test_stratified_split_uses_every_labelled_node_once(
-    graph: tuple[Codes, Codes], seed: int
-) -> None:
+def test_stratified_split_uses_every_labelled_node_once(graph: tuple[Codes, Codes], seed: int) -> None:
     y, sens = graph
     split = stratified_split(y, sens, seed=seed)
     assert_disjoint(split, within=y >= 0)
@@ -119,9 +114,7 @@ def test_stratified_split_uses_every_labelled_node_once(
 
 
 @given(labels_and_groups(), seeds)
-def test_stratified_split_gives_every_label_and_group_its_share(
-    graph: tuple[Codes, Codes], seed: int
-) -> None:
+def test_stratified_split_gives_every_label_and_group_its_share(graph: tuple[Codes, Codes], seed: int) -> None:
     y, sens = graph
     split = stratified_split(y, sens, seed=seed)
     for label, group in set(zip(y[y >= 0].tolist(), sens[y >= 0].tolist(), strict=True)):
@@ -156,7 +149,7 @@ def test_splitting_leaves_labels_groups_and_the_global_generator_alone() -> None
     before = y.copy(), sens.copy()
     state = random.getstate()
     stratified_split(y, sens)
-    label_balanced_split(y, 4)
+    split_by("balanced", y, 4)
     assert np.array_equal(y, before[0])
     assert np.array_equal(sens, before[1])
     assert random.getstate() == state

@@ -125,15 +125,16 @@ def test_duplicate_and_missing_ids() -> None:
     found = inspect_tables(table, friends())
     assert found.best("id") == "person"
     stops = sentences(found, stops=True)
-    assert "column 'person' must have an id for each node (1 missing, first in row 2)" in stops
-    assert "ids in column 'person' must be unique (more than once: 'p000')" in stops
+    assert "column 'person' of 'nodes' must have an id for each node (1 missing, first in row 2)" in stops
+    assert "the ids in column 'person' of 'nodes' must be unique (1 occur more than once: 'p000')" in stops
 
 
 def test_edges_that_cannot_be() -> None:
     found = inspect_tables(people(), friends(("p001", "nobody"), (None, "p001"), ("p005", "p005")))
     assert sentences(found, stops=True) == [
-        "column 'one' of the edges must have an id for each edge (1 missing, first in row 121)",
-        "edges whose 'other' is not a node: 1 ('nobody')",
+        "column 'one' of 'edges' must have an id for each edge (1 missing, first in row 121)",
+        "column 'other' of 'edges' names nodes that do not exist (1 ids, 1 edges, first in row 120): 'nobody'; "
+        "the nodes have ids such as 'p000'",
     ]
     assert "edges that join a node with itself: 1; they are left out" in sentences(found)
     assert sentences(inspect_tables(people(), friends()[["one"]]), stops=True) == [
@@ -169,7 +170,9 @@ def test_columns_that_give_the_label_or_the_group_away() -> None:
     table["contract"] = np.where(table["hired"] == "yes", 1.0, 0.0) + np.linspace(0, 0.1, SIZE)
     table["title"] = np.where(table["sex"] == "f", "ms", "mr")
     found = sentences(inspect_tables(table, friends()))
-    assert any(sentence.startswith("column 'contract' alone reveals the label 'hired' (AUC 1.00)") for sentence in found)
+    assert any(
+        sentence.startswith("column 'contract' alone reveals the label 'hired' (AUC 1.00)") for sentence in found
+    )
     assert "column 'title' is almost the same as 'sex' (AUC 1.00): a proxy" in found
     assert not any("'height' alone" in sentence for sentence in found)
 

@@ -161,7 +161,7 @@ def test_any_method_is_read_through_a_common_base(data: Data, tmp_path: Path, mo
     path = Constant().fit(data).save(tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"must hold a Abstract model \(got one of method 'constant'\)"):
         Abstract.load(path)
-    monkeypatch.setitem(registry._OWN, "constant", f"{__name__}:Unregistered")
+    monkeypatch.setitem(registry.OWN, "constant", f"{__name__}:Unregistered")
     assert isinstance(NodeClassifier.load(path), Unregistered)
 
 

@@ -54,7 +54,7 @@ class TestPreparation(MethodBattery):
     @classmethod
     def registered(cls) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(registry._OWN, "toy", f"{__name__}:Toy")
+            patch.setitem(registry.OWN, "toy", f"{__name__}:Toy")
             yield
 
     @pytest.fixture(scope="class")

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from fairpass.errors import DataError, ModelFileError
 from fairpass.methods import GCN, GMMD, GMMDS, NodeClassifier, load_model
 from fairpass.methods.gmmd import AUTO
-from fairpass.methods.population import fit_all
+from fairpass.runs import fit_all
 from fairpass.training import DivergedError, EpochRecord, History, Training
 
 TRAINING = Training(epochs=3, window=2, track_discrepancy=False)

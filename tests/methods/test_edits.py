@@ -1,7 +1,6 @@
 """EDITS: its sparse debiasing against a dense one, what comes out of it, and what predictions are made with."""
 
 import resource
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,12 +16,12 @@ from fairpass.datasets import synthetic
 from fairpass.errors import DataError
 from fairpass.methods import EDITS, edits_debias, edits_pairs
 from fairpass.methods.edits import _contrast, _Debiased
-from fairpass.methods.edits_debias import Debiased, Debiasing, WeightedGraph, debias
+from fairpass.methods.edits_debias import Debiased, WeightedGraph, debias
 from fairpass.methods.edits_pairs import LowRank, strongest_pairs
 from fairpass.training import Task, Training
 
 EVERYTHING = 1e9
-HOW = Debiasing(alpha=0.3, beta=0.8, gamma=15.0, tau=0.3, epochs=40, budget=0.25)
+HOW = EDITS(alpha=0.3, beta=0.8, gamma=15.0, tau=0.3, debias_epochs=40, budget=0.25)
 
 
 def biased_graph(nodes: int = 60, seed: int = 0) -> Data:
@@ -34,7 +33,7 @@ def data() -> Data:
     return biased_graph(200)
 
 
-def dense_debias(task: Task, how: Debiasing) -> tuple[Tensor, Tensor, list[float]]:
+def dense_debias(task: Task, how: EDITS) -> tuple[Tensor, Tensor, list[float]]:
     """Return the learnt adjacency, the scales and the distances, as the paper's equations say: all is dense."""
     torch.manual_seed(0)
     x = task.x / task.x.norm(dim=0)
@@ -60,7 +59,7 @@ def dense_debias(task: Task, how: Debiasing) -> tuple[Tensor, Tensor, list[float
         torch.autograd.backward(loss)
         optimizer.step()
 
-    for _ in range(how.epochs):
+    for _ in range(how.debias_epochs):
         for _ in range(8):
             step(of_critic, -distance())
             critic.data.clamp_(-0.02, 0.02)
@@ -84,7 +83,7 @@ class Kept:
         return self.graph
 
 
-def sparse_debias(task: Task, how: Debiasing) -> Debiased:
+def sparse_debias(task: Task, how: EDITS) -> Debiased:
     torch.manual_seed(0)
     return debias(task.x, task.edge_index, _contrast(task), how)
 
@@ -99,7 +98,7 @@ def codes(edge_index: Tensor, nodes: int) -> set[int]:
 def test_with_every_pair_stored_it_is_the_dense_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     task, kept = Task(biased_graph()), Kept(monkeypatch)
     adjacency, scales, distances = dense_debias(task, HOW)
-    result = sparse_debias(task, replace(HOW, budget=EVERYTHING))
+    result = sparse_debias(task, HOW.with_params(budget=EVERYTHING))
     torch.testing.assert_close(result.wasserstein, torch.tensor(distances), rtol=1e-3, atol=1e-5)
     torch.testing.assert_close(result.scales, scales, rtol=1e-3, atol=1e-4)
     weights = kept.graph.structure.with_values(kept.graph.weights).to_dense()
@@ -115,7 +114,7 @@ def test_candidates_contain_what_the_dense_algorithm_joins(
     adjacency, _, _ = dense_debias(task, HOW)
     change = adjacency - to_dense_adj(task.edge_index, max_num_nodes=60)[0] - torch.eye(60)
     joined = codes(torch.nonzero(change > tau * change.max()).T, 60)
-    result = sparse_debias(task, replace(HOW, tau=tau, budget=budget))
+    result = sparse_debias(task, HOW.with_params(tau=tau, budget=budget))
     stored = torch.stack([kept.graph.structure.row, kept.graph.structure.col])
     assert 0 < len(joined) <= budget * task.edge_index.shape[1]
     assert joined <= codes(stored, 60)
@@ -203,7 +202,7 @@ def test_lowers_the_wasserstein_distance(data: Data) -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 0.1, 0.25])
 def test_output_is_symmetric_binary_and_close_in_size(data: Data, budget: float) -> None:
-    result = sparse_debias(Task(data), replace(HOW, tau=0.01, budget=budget))
+    result = sparse_debias(Task(data), HOW.with_params(tau=0.01, budget=budget))
     edges = result.edge_index
     before, after = codes(data.edge_index, 200), codes(edges, 200)
     assert len(after) == edges.shape[1]
@@ -240,7 +239,7 @@ def test_large_graph_needs_no_dense_matrix() -> None:
     nodes = 40_000  # a dense adjacency in single precision would take 6.4 GB
     data = synthetic(nodes, avg_degree=4, num_features=4, seed=0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    result = sparse_debias(Task(data), replace(HOW, epochs=2))
+    result = sparse_debias(Task(data), HOW.with_params(debias_epochs=2))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
     assert grown < 1.0
     assert 0.75 <= result.edge_index.shape[1] / data.edge_index.shape[1] <= 1.25
@@ -338,6 +337,6 @@ def test_unsuitable_graphs(data: Data) -> None:
     for name, what in (("y", "labels"), ("sens", "groups")):
         other = Data(**{**data.to_dict(), name: torch.arange(200) % 3, "label_names": None, "group_names": None})
         with pytest.raises(DataError, match=f"must have 2 {what} for EDITS .got 3"):
-            EDITS().build(Task(other))
+            EDITS().fit(other)
     with pytest.raises(ValueError, match=r"'drop' must leave some of the 5 features \(got 5\)"):
         EDITS(drop=5).build(Task(data))

@@ -94,7 +94,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 
 def test_unsuitable_graphs(data: Data) -> None:
-    with pytest.raises(DataError, match=r"'data.y' must have 2 labels for the exponentiated gradient \(got 3\)"):
+    with pytest.raises(DataError, match=r"'data.y' must have 2 labels for ExponentiatedGradient \(got 3\)"):
         ExponentiatedGradient().fit(small_graph(240, classes=3))
     lacking = changed(data, train_mask=data.train_mask & ~((data.sens == 0) & (data.y == 1)))
     with pytest.raises(DataError, match=r"both labels .* \(got none of label 1 in group '0'\)"):

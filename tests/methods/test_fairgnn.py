@@ -112,12 +112,7 @@ def test_an_epoch_takes_the_two_stated_steps(data: Data, backbone: Any) -> None:
     adversary = bce(expected.adversary(h), s)
     loss = label + 3.0 * covariance - 0.7 * adversary
     assert losses == pytest.approx(
-        {
-            "loss": loss.item(),
-            "label": label.item(),
-            "covariance": covariance.item(),
-            "adversary": adversary.item(),
-        },
+        {"loss": loss.item(), "label": label.item(), "covariance": covariance.item(), "adversary": adversary.item()},
         abs=1e-6,
     )
     parts = nn.ModuleList([expected.encoder, expected.classifier])
@@ -150,7 +145,7 @@ def test_adversary_loses_accuracy_while_the_encoder_trains_against_it(data: Data
         for _ in range(150):
             program.train().epoch(task)
         before = adversary_accuracy(program, task, data.sens)
-        program.beta = 0.5
+        program.settings.beta = 0.5
         # The two chase each other in circles, so it is the mean over the chase that counts.
         during = []
         for _ in range(150):

@@ -136,11 +136,11 @@ def test_adversary_loses_accuracy_while_masks_and_encoder_train_against_it(task:
         optimizer.param_groups[0]["lr"] = 0.03
     masks = program.masks().detach()
     for _ in range(60):
-        program._step(program.discriminator_loss(task, masks), "discriminator")
+        program.minimise(program.discriminator_loss(task, masks), "discriminator", "encoder")
     before, loss = accuracy(program, task, masks), program.generator_loss(task, masks).item()
     untouched = [p.clone() for p in program.discriminator.parameters()]
     for _ in range(60):
-        program._step(program.generator_loss(task, program.masks()), "masks")
+        program.minimise(program.generator_loss(task, program.masks()), "masks", "encoder")
     fresh = program.masks().detach()
     assert before > 0.9
     assert accuracy(program, task, fresh) < before - 0.1
@@ -231,4 +231,4 @@ def test_only_two_labels_and_two_groups(data: Data) -> None:
     for name, what in (("y", "labels"), ("sens", "groups")):
         other = Data(**{**data.to_dict(), name: torch.arange(200) % 3, "label_names": None, "group_names": None})
         with pytest.raises(DataError, match=f"must have 2 {what} for FairVGNN .got 3"):
-            FairVGNN().build(Task(other))
+            FairVGNN().fit(other)

@@ -24,7 +24,7 @@ def data() -> Data:
         ({"alpha": -1.0}, r"'alpha' must be positive \(got -1.0\)"),
         ({"lambda_f": -1.0}, r"'lambda_f' must be at least 0 \(got -1.0\)"),
         ({"backbone": "mlp"}, r"'backbone' must be one of .* \(got 'mlp'\)"),
-        ({"encoder": "transformer"}, r"'encoder' must be one of .*'auto'\) \(got 'transformer'\)"),
+        ({"encoder": "transformer"}, r"'encoder' must be one of .*'auto'\) or a function \(got 'transformer'\)"),
         ({"criterion": "ppv"}, r"'criterion' must be one of \('dp', 'eo', 'odds'\) \(got 'ppv'\)"),
         ({"columns": "some"}, r"'columns' must be one of .* \(got 'some'\)"),
         ({"scale": "rank"}, r"'scale' must be one of .* \(got 'rank'\)"),

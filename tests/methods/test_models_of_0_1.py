@@ -38,11 +38,7 @@ def probabilities() -> dict[str, Tensor]:
     ],
 )
 def test_predicts_as_it_did(
-    data: Data,
-    probabilities: dict[str, Tensor],
-    tmp_path: Path,
-    kind: type[NodeClassifier],
-    parameters: dict[str, Any],
+    data: Data, probabilities: dict[str, Tensor], tmp_path: Path, kind: type[NodeClassifier], parameters: dict[str, Any]
 ) -> None:
     model = load_model(STORED / f"{kind.name}.safetensors")
     assert type(model) is kind

@@ -37,7 +37,7 @@ def entries(operator: SparseOperator) -> Tensor:
 
 
 def test_flipped_view_changes_only_the_sensitive_column(task: Task, data: Data) -> None:
-    views = Views(task, "gcn", drop_edges=0.1, noise=0.0)
+    views = Views(task, NIFTY(drop_edges=0.1, noise=0.0))
     (first, _), (second, _) = views.draw()
     assert torch.equal(first, data.x)
     assert torch.equal(second[:, 6], 1 - data.x[:, 6])
@@ -45,7 +45,7 @@ def test_flipped_view_changes_only_the_sensitive_column(task: Task, data: Data) 
 
 
 def test_noise_adds_one_number_to_picked_columns_but_never_to_the_sensitive_one(task: Task, data: Data) -> None:
-    (first, _), (second, _) = Views(task, "gcn", drop_edges=0.0, noise=1.0).draw()
+    (first, _), (second, _) = Views(task, NIFTY(drop_edges=0.0, noise=1.0)).draw()
     for x in (first, second):
         added = (x - data.x)[:, :6]
         torch.testing.assert_close(added, added[:1, :1].expand(150, 6))
@@ -53,7 +53,7 @@ def test_noise_adds_one_number_to_picked_columns_but_never_to_the_sensitive_one(
     assert torch.equal(first[:, 6], data.x[:, 6])
     assert torch.equal(second[:, 6], 1 - data.x[:, 6])
     assert not torch.allclose(first[:, 0], second[:, 0])
-    views = Views(task, "gcn", drop_edges=0.0, noise=0.1)
+    views = Views(task, NIFTY(drop_edges=0.0, noise=0.1))
     with seeded(0, deterministic=True):
         picked = torch.stack([(views.draw()[0][0] != data.x)[0, :6].float() for _ in range(300)])
     assert abs(float(picked.mean()) - 0.1) < 0.03
@@ -65,7 +65,7 @@ def test_two_other_values_are_swapped_and_unknown_nodes_keep_theirs(data: Data) 
     x[data.sens == 1, 6] = 2.0
     partly = some_unknown(changed(data, x=x))
     unknown = partly.sens < 0
-    (_, _), (second, _) = Views(Task(partly), "gcn", drop_edges=0.0, noise=0.0).draw()
+    (_, _), (second, _) = Views(Task(partly), NIFTY(drop_edges=0.0, noise=0.0)).draw()
     assert torch.equal(second[unknown], x[unknown])
     assert torch.equal(second[~unknown, 6], torch.where(data.sens == 1, -1.0, 2.0)[~unknown])
 

@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 from fairpass.datasets import synthetic
 from fairpass.errors import DataError
 from fairpass.methods import GCN, FairVGNN, NodeClassifier, load_model
-from fairpass.methods.population import fit_all
 from fairpass.metrics import GroupThresholds
+from fairpass.runs import fit_all
 from fairpass.training import Training
 from fairpass.tuning.measure import Measure
 

@@ -8,9 +8,9 @@ import torch
 from torch_geometric.data import Data
 
 from fairpass.datasets import synthetic
-from fairpass.runs import Configuration
 from fairpass.methods import GCN, Logistic, Thresholds, load_model, method
 from fairpass.methods.thresholds import Base
+from fairpass.runs import Configuration
 from fairpass.training import Training
 
 

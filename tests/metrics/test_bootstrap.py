@@ -19,7 +19,7 @@ METRICS = ["auc", "f1", "acc", "balanced_acc", "delta_dp", "delta_eo", "equalize
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_resample_is_measured_as_evaluate_would(make_problem: Make, classes: int, seed: int) -> None:
     p = make_problem(seed, n=80, classes=classes, groups=3, unknown=True)
-    sample = Sample.scored(p.y, p.scores, p.sens)
+    sample = Sample(p.y, None, p.sens, scores=p.scores)
     (weights,) = draw_weights(sample.y * 10 + sample.sens, 3, seed=0)
     found = sample.measure(Resample(sample)(weights))
     for i, row in enumerate(weights.long().numpy()):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,6 +88,13 @@ def test_names_are_unique() -> None:
     assert [m.label for m in catalog.SELECTION] == ["AUC", "F1", "ACC", "DP", "EO"]
 
 
+def test_the_documentation_lists_every_metric() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for metric in catalog.METRICS:
+        better = metric.direction.split()[0]
+        assert f"| `{metric.key}` | {metric.title} | {better} |" in page
+
+
 def _accuracy_difference(counts: Counts) -> Tensor:
     accuracy = counts.correct()[..., :-1] / counts.total[0, :-1].sum(-1)
     return accuracy.amax(-1) - accuracy.amin(-1)
@@ -113,7 +121,7 @@ def test_a_metric_is_a_function_and_an_entry(make_problem: Make, monkeypatch: py
 def test_unknown_keys_are_refused(make_problem: Make) -> None:
     p = make_problem(3)
     e = evaluate(p.y, p.scores, sens=p.sens)
-    with pytest.raises(ValueError, match="'values' must hold exactly .* 'delta_acc'"):
+    with pytest.raises(ValueError, match=r"'values' must hold exactly .* 'delta_acc'"):
         Evaluation.from_dict({**e.to_dict(), "delta_acc": 0.1})
     with pytest.raises(AttributeError, match="no attribute or metric 'delta_acc'"):
         _ = e.delta_acc

@@ -15,7 +15,7 @@ from tests.drawing import examples
 from fairpass.errors import DataError
 from fairpass.metrics import Pair, delta_dp, delta_eo, equalized_odds_difference, rates
 from fairpass.metrics.catalog import METRICS
-from fairpass.metrics.groups import worst_pair
+from fairpass.metrics.evaluation import worst_pair
 
 Make = Callable[..., SimpleNamespace]
 SEEDS = st.integers(0, 10_000)

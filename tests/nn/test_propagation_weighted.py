@@ -1,6 +1,7 @@
 """The stable layer on groups that are compared among the nodes of each label: no layer raises the objective."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -153,7 +154,8 @@ def test_members_with_and_without_smoothness_may_be_mixed(variant: type[GMMDProp
     graph, sens = random_graph(random, 20, 2)
     x_in = torch.randn(2, 20, 1, generator=random, dtype=torch.float64)
     mixed = variant(K=3)
-    mixed.lambda_s = torch.tensor([0.0, 2.0], dtype=torch.float64)[:, None, None]
+    setting: Any = torch.tensor([0.0, 2.0], dtype=torch.float64)[:, None, None]
+    mixed.lambda_s = setting  # as in a population
     out = mixed(x_in, graph, sens)
     for k, lambda_s in enumerate((0.0, 2.0)):
         torch.testing.assert_close(out[k], variant(K=3, lambda_s=lambda_s)(x_in[k], graph, sens))

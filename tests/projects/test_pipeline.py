@@ -10,11 +10,11 @@ from tests.projects.applicants import CONFIG, SIZE, applicants, write_project
 
 from fairpass.errors import DataError
 from fairpass.methods import load_model
-from fairpass.methods.population import fit_all
 from fairpass.projects.config import load_config
 from fairpass.projects.pipeline import Done, run_project
 from fairpass.projects.steps import STEPS, cost
 from fairpass.report import Evidence
+from fairpass.runs import fit_all
 
 
 def run(path: Path, **options: Any) -> Done:
@@ -233,6 +233,6 @@ def test_a_group_that_lacks_a_label(tmp_path: Path) -> None:
     table = applicants()
     table.loc[(table["ethnicity"] == "Coro") & (table["decision"] == "referred"), "decision"] = "declined"
     table.to_csv(tmp_path / "applicants.csv", index=False)
-    with pytest.raises(DataError, match=r"group 'Coro' has no node of label 'referred' in the val split .0 in all"):
+    with pytest.raises(DataError, match=r"group 'Coro' has no node with label 'referred' in the val split .0 in all"):
         run(path)
     assert manifest(path)["steps"]["load"]["status"] == "failed"

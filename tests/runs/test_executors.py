@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.methods import GCN, Constant, NodeClassifier
+from fairpass.parameters import parameter
 from fairpass.runs import Comparison, Progress, RunRecord, executor_for, run
 from fairpass.training import EpochRecord, Program, Task, Training
 
@@ -21,10 +22,7 @@ class Failing(Constant):
     """Fails with the error it is given."""
 
     name: ClassVar[str] = "failing"
-
-    def __init__(self, *, error: Exception | None = None, training: Training | None = None) -> None:
-        super().__init__(training=training)
-        self.error = error
+    error: Exception | None = parameter(None)
 
     def build(self, task: Task) -> Program:
         if self.error is not None:

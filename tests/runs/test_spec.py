@@ -7,7 +7,6 @@ import pytest
 
 from fairpass.methods import GCN, method
 from fairpass.runs import Configuration, RunSpec, RunStore
-from fairpass.runs.spec import ADDED_SINCE_0_1
 from fairpass.training import Training
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -45,7 +44,7 @@ def test_keys_of_stored_records_are_reproduced() -> None:
     for record in records:
         stored = {name: value for name, value in record["training"].items() if name != "seed"}
         # A setting that did not exist yet has the value that means "as before", whatever the default is now.
-        training = {**ADDED_SINCE_0_1, **stored}
+        training = {**Training.before, **stored}
         parameters = {**method(record["method"]).before, **record["parameters"]}
         configuration = Configuration(record["method"], parameters, training, record["scale"])
         made = RunSpec(record["dataset"], configuration, record["seed"], tuple(record["measures"]))
@@ -54,7 +53,7 @@ def test_keys_of_stored_records_are_reproduced() -> None:
 
 def test_what_was_added_since_is_in_the_identity_only_if_it_changes_something() -> None:
     plain = RunSpec("german", Configuration("gcn"))
-    for name, value in ADDED_SINCE_0_1.items():
+    for name, value in Training.before.items():
         assert name not in plain.identity["training"]
         assert RunSpec("german", Configuration("gcn", {}, {name: value})).key == plain.key
     changed = RunSpec("german", Configuration("gcn", {}, {"postprocess": "thresholds"}))

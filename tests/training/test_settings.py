@@ -10,12 +10,12 @@ from fairpass.training.settings import is_available
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"epochs": 0}, r"'epochs' must be a whole number of at least 1 \(got 0"),
-        ({"epochs": 2.5}, r"'epochs' must be a whole number of at least 1 \(got 2.5"),
-        ({"epochs": True}, r"'epochs' must be a whole number of at least 1 \(got True"),
-        ({"epochs": None}, r"'epochs' must be a whole number of at least 1 \(got None"),
-        ({"seed": -1}, r"'seed' must be a whole number of at least 0 \(got -1"),
-        ({"patience": 0}, r"'patience' must be a whole number of at least 1 \(got 0"),
+        ({"epochs": 0}, r"'epochs' must be at least 1 \(got 0"),
+        ({"epochs": 2.5}, r"'epochs' must be a whole number \(got 2.5"),
+        ({"epochs": True}, r"'epochs' must be a whole number \(got True"),
+        ({"epochs": None}, r"'epochs' must be a whole number \(got None"),
+        ({"seed": -1}, r"'seed' must be at least 0 \(got -1"),
+        ({"patience": 0}, r"'patience' must be at least 1 \(got 0"),
         ({"learning_rate": 0.0}, r"'learning_rate' must be positive and finite \(got 0.0"),
         ({"learning_rate": float("nan")}, r"'learning_rate' must be positive and finite \(got nan"),
         ({"learning_rate": float("inf")}, r"'learning_rate' must be positive and finite \(got inf"),
@@ -27,7 +27,7 @@ from fairpass.training.settings import is_available
         ({"constraint": "parity"}, r"'constraint' must be one of \('demographic_parity', .* \(got 'parity'"),
         ({"select": "first"}, r"'select' must be one of \('validation', 'last'\) \(got 'first'"),
         ({"device": "abacus"}, r"'device' must name a device of PyTorch, .* \(got 'abacus'"),
-        ({"device": 3}, r"'device' must name a device of PyTorch, .* \(got 3"),
+        ({"device": 3}, r"'device' must be text \(got 3"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -72,7 +72,7 @@ def test_names_that_nobody_knows() -> None:
 def test_values_that_a_method_does_not_take() -> None:
     with pytest.raises(ValueError, match=re.escape("'dropout' must be at least 0 and below 1 (got 2.0)")):
         Configurations.of("gcn", {"dropout": Uniform(0, 2)}, {})
-    with pytest.raises(ValueError, match="'epochs' must be a whole number"):
+    with pytest.raises(ValueError, match="'epochs' must be at least 1"):
         Configurations.of("gcn", SPACE, {"epochs": 0})
 
 

@@ -5,10 +5,10 @@ import torch
 
 from fairpass.datasets import synthetic
 from fairpass.methods import GMMD, GMMDS, names
+from fairpass.parameters import Dimension
 from fairpass.runs import fit_all
 from fairpass.tuning import GRIDS, RECOMMENDED, Choice, Integers, LogUniform, Uniform, space_of
 from fairpass.tuning.configurations import Configurations
-from fairpass.tuning.dimensions import Dimension
 from fairpass.tuning.spaces import Space, combinations
 from fairpass.tuning.strategies import distribution
 
@@ -35,7 +35,7 @@ def test_recommended_space_holds_the_defaults(method: str) -> None:
 
 def test_paper_grid() -> None:
     space = space_of("gmmd", "grid")
-    assert space is space_of("gmmd-s", "grid")
+    assert space == space_of("gmmd-s", "grid")
     assert space["lambda_s"] == Choice(0.0, 0.1, 0.5, 1.0, 2.0)
     assert space["lambda_f"] == Choice(0.0, 0.1, 0.5, 1.0, 5.0, 10.0)
     assert space["alpha"] == Choice(0.1, 0.3, 0.7, 1.0)

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from fairpass.cli.output import Cells, bullets, rows, section, table
-from fairpass.metrics.catalog import METRICS, SELECTION, UNFAIRNESS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -47,6 +46,8 @@ def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: s
 
 
 def _metrics(evaluation: "Evaluation") -> Table:
+    from fairpass.metrics.catalog import METRICS, UNFAIRNESS
+
     intervals = evaluation.intervals
     level = next((f"{100 * interval.level:g} % interval" for interval in intervals.values()), "")
     lines = []
@@ -83,22 +84,25 @@ def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
 
 def show_rows(title: str, methods: "Sequence[Row]", over: str = "seeds") -> None:
     """Print a row for each method, and notes; `over` is what the runs of a method differ in."""
+    from fairpass.metrics.catalog import SELECTION
+
     runs = max(len(row.seeds) for row in methods)
     numbers = f"mean ± standard deviation over {runs} {over}" if runs > 1 else "one seed"
     best = min((row.rank for row in methods if row.rank is not None), default=None)
     bold = [number for number, row in enumerate(methods) if row.rank is not None and row.rank == best]
     columns = ["method", *(metric.symbol for metric in SELECTION), "rank"]
-    made = table(columns, [[Text(row.method), *_cells(row)] for row in methods], bold=bold, narrow=True)
+    lines = [[Text(row.method), *_cells(row, [metric.label for metric in SELECTION])] for row in methods]
+    made = table(columns, lines, bold=bold, narrow=True)
     section(title, made, Text(f"{numbers}, in percent; rank: mean of the five", style="dim"))
     if notes := [(row.method, Text("; ".join(row.flags))) for row in methods if row.flags]:
         section("What to know", rows(notes))
 
 
-def _cells(row: "Row") -> Cells:
+def _cells(row: "Row", labels: Sequence[str]) -> Cells:
     if not row.mean:
-        return [Text("failed", style="red"), *("-" * len(SELECTION))]
+        return [Text("failed", style="red"), *("-" * len(labels))]
     cells = []
-    for metric in SELECTION:
-        deviation = row.std[metric.label]
-        cells.append(f"{row.mean[metric.label]:.1f}" + ("" if math.isnan(deviation) else f" ±{deviation:.1f}"))
+    for label in labels:
+        deviation = row.std[label]
+        cells.append(f"{row.mean[label]:.1f}" + ("" if math.isnan(deviation) else f" ±{deviation:.1f}"))
     return [*cells, "-" if row.rank is None else f"{row.rank:.1f}"]

@@ -10,9 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
-from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, nearest_neighbours, similarity_graph
+from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, cached_edges, nearest_neighbours, similarity_graph
 from fairpass.datasets.graph import MISSING, GraphArrays
-from fairpass.datasets.graph_cache import cached_edges
 from fairpass.datasets.options import FeatureScale
 from fairpass.datasets.registry import CodedColumn, EdgeFile, GraphSpec, NeighbourRecipe, SimilarityRecipe
 from fairpass.datasets.splits import benchmark_split
@@ -30,10 +29,11 @@ def benchmark_graph(
     raw = _raw_features(spec, rows, sens)
     graph = _simple_graph(spec, rows, raw, contents)
     sensitive = spec.sensitive.column
-    features = scaled(raw, [column for column in raw.columns if column != sensitive], scale)
+    features = scaled(raw, [str(column) for column in raw.columns if column != sensitive], scale)
     is_feature = keep_sensitive and spec.sensitive_is_feature
     if not is_feature:
         features = features.drop(columns=sensitive, errors="ignore")
+    names = [str(column) for column in features.columns]
     split = benchmark_split(y, sens, spec.split, spec.labels_for_training, split_seed)
     origin = spec.graph.model_dump(mode="json", exclude={"file", "id_column"})
     return GraphArrays(
@@ -41,11 +41,9 @@ def benchmark_graph(
         edge_index=graph.edge_index,
         y=y,
         sens=sens,
-        train_mask=split.train,
-        val_mask=split.val,
-        test_mask=split.test,
-        feature_names=list(features),
-        sens_column=list(features).index(sensitive) if is_feature else None,
+        **split.masks(),
+        feature_names=names,
+        sens_column=names.index(sensitive) if is_feature else None,
         label_names=list(spec.label.names),
         group_names=list(spec.sensitive.names),
         provenance={
@@ -67,7 +65,7 @@ def benchmark_graph(
 
 def _codes(rows: pd.DataFrame, coded: CodedColumn) -> NDArray[np.int64]:
     codes = {value: code for code, value in enumerate(coded.values)}
-    return rows[coded.column].map(codes).fillna(MISSING).to_numpy(dtype=np.int64)
+    return np.asarray(rows[coded.column].map(codes).fillna(MISSING), dtype=np.int64)
 
 
 def _raw_features(spec: GraphSpec, rows: pd.DataFrame, sens: NDArray[np.int64]) -> pd.DataFrame:
@@ -147,11 +145,16 @@ _FACEBOOK_COLUMNS = ["status", "gender", "major", "second_major", "dorm", "class
 _MEDIAN_CLASS_YEAR = 2007
 
 
-def _read_facebook_people(content: bytes) -> pd.DataFrame:
-    """Return the table in a college's .mat file, with `is_late_class`: 1 from the median class year on, else 0."""
+def _read_mat(content: bytes) -> Any:
     from scipy.io import loadmat
 
-    codes = loadmat(BytesIO(content))["local_info"].astype(np.int64)
+    file: Any = BytesIO(content)  # scipy's type hints know only paths
+    return loadmat(file)
+
+
+def _read_facebook_people(content: bytes) -> pd.DataFrame:
+    """Return the table in a college's .mat file, with `is_late_class`: 1 from the median class year on, else 0."""
+    codes = _read_mat(content)["local_info"].astype(np.int64)
     people = pd.DataFrame(codes, columns=_FACEBOOK_COLUMNS).astype("Int64")
     people = people.mask(people == 0)
     people["is_late_class"] = (people["class_year"] >= _MEDIAN_CLASS_YEAR).astype("Int64")
@@ -159,10 +162,9 @@ def _read_facebook_people(content: bytes) -> pd.DataFrame:
 
 
 def _read_facebook_friendships(content: bytes) -> NDArray[np.int64]:
-    from scipy.io import loadmat
     from scipy.sparse import triu
 
-    upper = triu(loadmat(BytesIO(content))["A"], k=1).tocoo()
+    upper = triu(_read_mat(content)["A"], k=1).tocoo()
     return np.stack([upper.row, upper.col], axis=1).astype(np.int64)
 
 

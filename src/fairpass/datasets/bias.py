@@ -1,8 +1,11 @@
-"""Where bias can come from: sentences made from a graph's statistics."""
+"""Where bias can come from: sentences made from a graph's statistics (the texts and limits are in bias_checks.toml)."""
 
 import math
+import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
 from typing import Any, Literal
 
 from fairpass.datasets.statistics import GraphStatistics
@@ -11,27 +14,11 @@ Severity = Literal["high", "medium", "low"]
 
 _WORST_FIRST: tuple[Severity, ...] = ("high", "medium", "low")
 
-# From which value on a check has medium and high severity; below which, if the first limit is the larger one.
-# Rules of thumb, not standards: the correlations are Cohen's medium and large effect; among 100 nodes a rate
-# is known to 10 percentage points, among 30 to 18.
-_MEDIUM_AND_HIGH = {
-    "sensitive_feature": (1, 1),
-    "group_predictable": (0.6, 0.7),
-    "leaking_features": (0.3, 0.5),
-    "sensitive_homophily": (0.1, 0.3),
-    "base_rates": (0.05, 0.1),
-    "degrees": (0.2, 0.4),
-    "group_sizes": (0.5, 0.2),
-    "small_cells": (100, 30),
-    "labelling": (0.05, 0.2),
-    "unknown_groups": (0.05, 0.2),
-}
-
 # How many leaking features a sentence names.
 _NAMED = 3
 
-# The value of a check and a sentence about it; None if it does not apply.
-_Checked = tuple[float, str] | None
+# The value of a check and the fields of its sentence; None if it does not apply.
+_Checked = tuple[float, dict[str, Any]] | None
 
 
 @dataclass(frozen=True)
@@ -68,37 +55,34 @@ def find_bias(statistics: GraphStatistics) -> tuple[BiasCheck, ...]:
     - `unknown_groups`: the share of nodes of unknown group.
     """
     checked = {kind: check(statistics) for kind, check in _CHECKS.items()}
-    found = [
-        BiasCheck(kind, _severity(kind, result[0]), float(result[0]), result[1])
-        for kind, result in checked.items()
-        if result is not None
-    ]
+    found = [_explained(kind, *result) for kind, result in checked.items() if result is not None]
     return tuple(sorted(found, key=lambda check: _WORST_FIRST.index(check.severity)))
 
 
-def _severity(kind: str, value: float) -> Severity:
-    medium, high = _MEDIUM_AND_HIGH[kind]
-    reached = [value < limit if medium > high else value >= limit for limit in (high, medium)]
-    return _WORST_FIRST[[*reached, True].index(True)]
+@cache
+def _texts() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((resources.files("fairpass.datasets") / "bias_checks.toml").read_text(encoding="utf-8"))
+
+
+def _explained(kind: str, value: float, fields: dict[str, Any]) -> BiasCheck:
+    text = _texts()[kind]
+    limits = text["high"], text["medium"]
+    reached = [value < limit if limits[1] > limits[0] else value >= limit for limit in limits]
+    severity = _WORST_FIRST[[*reached, True].index(True)]
+    outcome = text.get("low" if severity == "low" else "otherwise", "").format(**fields)
+    return BiasCheck(kind, severity, float(value), text["sentence"].format(**fields, outcome=outcome))
 
 
 def _sensitive_feature(statistics: GraphStatistics) -> _Checked:
     name = statistics.leakage.sensitive_feature
-    if name is None:
-        return 0, "The sensitive attribute is not marked as a feature."
-    return 1, f"The sensitive attribute is itself a feature ({name!r}): a model can use it directly."
+    return int(name is not None), {"name": name}
 
 
 def _group_predictable(statistics: GraphStatistics) -> _Checked:
-    auc = statistics.leakage.auc
-    if auc is None or math.isnan(auc):
+    leakage = statistics.leakage
+    if leakage.auc is None or math.isnan(leakage.auc):
         return None
-    low = _severity("group_predictable", auc) == "low"
-    consequence = (
-        "a linear model can hardly use them for that" if low else "leaving the sensitive attribute out does not hide it"
-    )
-    others = "the features" if statistics.leakage.sensitive_feature is None else "the other features"
-    return auc, f"The group can be predicted from {others} with an AUC of {auc:.2f}: {consequence}."
+    return leakage.auc, {"auc": leakage.auc, "other": "" if leakage.sensitive_feature is None else "other "}
 
 
 def _leaking_features(statistics: GraphStatistics) -> _Checked:
@@ -106,76 +90,49 @@ def _leaking_features(statistics: GraphStatistics) -> _Checked:
     if not correlations:
         return None
     closest, strongest = next(iter(correlations.items()))
-    limit, _ = _MEDIUM_AND_HIGH["leaking_features"]
+    limit = _texts()["leaking_features"]["medium"]
     proxies = [f"{name!r} ({value:.2f})" for name, value in correlations.items() if value >= limit]
-    if proxies:
-        more = f" and {len(proxies) - _NAMED} more" if len(proxies) > _NAMED else ""
-        named = ", ".join(proxies[:_NAMED]) + more
-        return strongest, f"Features that reveal the group, with their correlation: {named}."
-    return strongest, (
-        f"No single feature reveals the group: the closest, {closest!r}, has a correlation of {strongest:.2f} with it."
-    )
+    more = f" and {len(proxies) - _NAMED} more" if len(proxies) > _NAMED else ""
+    return strongest, {"closest": closest, "strongest": strongest, "proxies": ", ".join(proxies[:_NAMED]) + more}
 
 
 def _sensitive_homophily(statistics: GraphStatistics) -> _Checked:
     mixing = statistics.sensitive_mixing
     if math.isnan(mixing.assortativity):
         return None
-    if _severity("sensitive_homophily", mixing.assortativity) != "low":
-        consequence = "message passing makes nodes of one group similar and drives the groups apart"
-    elif mixing.assortativity >= 0:
-        consequence = "message passing hardly separates the groups"
-    else:
-        consequence = "message passing mixes the groups"
-    return mixing.assortativity, (
-        f"{mixing.homophily:.1%} of the edges join nodes of one group; {mixing.expected:.1%} are expected by chance: "
-        f"{consequence}."
-    )
+    hardly = "hardly separates the groups" if mixing.assortativity >= 0 else "mixes the groups"
+    return mixing.assortativity, asdict(mixing) | {"hardly": hardly}
 
 
 def _base_rates(statistics: GraphStatistics) -> _Checked:
     groups = [group for group in statistics.groups if group.labelled]
     if len(groups) < 2:
         return None
-
-    def gap(label: str) -> float:
-        rates = [group.label_rates[label] for group in groups]
-        return max(rates) - min(rates)
-
+    rates = {label: [group.label_rates[label] for group in groups] for label in reversed(statistics.label_counts)}
+    gaps = {label: max(each) - min(each) for label, each in rates.items()}
     # Two labels have the same gap, up to rounding: the last, the positive one, is named.
-    label = max(reversed(statistics.label_counts), key=lambda label: round(gap(label), 9))
-    lowest, *_, highest = sorted(groups, key=lambda group: group.label_rates[label])
-    return gap(label), (
-        f"{highest.label_rates[label]:.1%} of group {highest.name!r} but {lowest.label_rates[label]:.1%} of "
-        f"{lowest.name!r} have label {label!r}: even perfect predictions have a demographic parity gap of "
-        f"{_points(gap(label))}."
-    )
+    label = max(gaps, key=lambda label: round(gaps[label], 9))
+    return gaps[label], _extremes({group.name: group.label_rates[label] for group in groups}) | {
+        "label": label,
+        "points": 100 * gaps[label],
+    }
 
 
 def _degrees(statistics: GraphStatistics) -> _Checked:
-    groups = sorted((group for group in statistics.groups if group.size), key=lambda group: group.degree_mean)
-    if len(groups) < 2 or groups[-1].degree_mean == 0:
+    degrees = _extremes({group.name: group.degree_mean for group in statistics.groups if group.size})
+    if not degrees or degrees["highest"] == 0:
         return None
-    least, most = groups[0], groups[-1]
-    fewer = 1 - least.degree_mean / most.degree_mean
-    low = _severity("degrees", fewer) == "low"
-    consequence = "nearly the same" if low else f"{fewer:.0%} fewer, so message passing has less information about them"
-    return fewer, (
-        f"Nodes of group {least.name!r} have {least.degree_mean:.1f} neighbours on average, those of "
-        f"{most.name!r} {most.degree_mean:.1f}: {consequence}."
-    )
+    fewer = 1 - degrees["lowest"] / degrees["highest"]
+    return fewer, degrees | {"fewer": fewer}
 
 
 def _group_sizes(statistics: GraphStatistics) -> _Checked:
-    known = sum(group.size for group in statistics.groups)
+    known, groups = sum(group.size for group in statistics.groups), len(statistics.groups)
     if known == 0:
         return None
     smallest = min(statistics.groups, key=lambda group: group.size)
     share = smallest.size / known
-    return share * len(statistics.groups), (
-        f"The smallest of {len(statistics.groups)} groups, {smallest.name!r}, has {share:.1%} of the nodes "
-        f"({smallest.size:,}): that is its weight in a loss that counts all nodes equally."
-    )
+    return share * groups, {"groups": groups, "smallest": smallest.name, "share": share, "size": smallest.size}
 
 
 def _small_cells(statistics: GraphStatistics) -> _Checked:
@@ -188,51 +145,41 @@ def _small_cells(statistics: GraphStatistics) -> _Checked:
     if not cells:
         return None
     count, group, label = min(cells)
-    # 1.96 standard errors of a rate of one half.
-    error = min(0.98 / math.sqrt(count), 1) if count else 1
-    return count, (
-        f"The rarest pair of group and label, {group!r} with {label!r}, has {count:,} of the labelled nodes: "
-        f"a rate among them is only known to within {_points(error)}."
-    )
+    error = min(0.98 / math.sqrt(count), 1) if count else 1  # 1.96 standard errors of a rate of one half
+    return count, {"group": group, "label": label, "count": count, "points": 100 * error}
 
 
 def _labelling(statistics: GraphStatistics) -> _Checked:
-    shares = sorted((group.labelled / group.size, group.name) for group in statistics.groups if group.size)
-    if len(shares) < 2 or statistics.unlabelled == 0:
+    shares = _extremes({group.name: group.labelled / group.size for group in statistics.groups if group.size})
+    if not shares or statistics.unlabelled == 0:
         return None
-    (least, least_name), (most, most_name) = shares[0], shares[-1]
-    return most - least, (
-        f"{least:.1%} of group {least_name!r} and {most:.1%} of {most_name!r} are labelled: "
-        f"the labelled nodes may not represent the others."
-    )
+    return shares["highest"] - shares["lowest"], shares
 
 
 def _unknown_groups(statistics: GraphStatistics) -> _Checked:
     if statistics.unknown_group == 0:
         return None
     share = statistics.unknown_group / statistics.nodes
-    return share, (
-        f"{statistics.unknown_group:,} of the nodes ({share:.1%}) are of unknown group: "
-        f"how a model treats them cannot be compared between groups."
-    )
+    return share, {"count": statistics.unknown_group, "share": share}
 
 
-def _points(share: float) -> str:
-    return f"{100 * share:.1f} percentage points"
+def _extremes(values: dict[str, float]) -> dict[str, Any]:
+    """Return the groups with the smallest and the largest value; nothing if there are fewer than two groups."""
+    if len(values) < 2:
+        return {}
+    (least, lowest), *_, (most, highest) = sorted(values.items(), key=lambda pair: pair[1])
+    return {"least": least, "lowest": lowest, "most": most, "highest": highest}
 
 
 _CHECKS: dict[str, Callable[[GraphStatistics], _Checked]] = {
-    check.__name__.removeprefix("_"): check
-    for check in (
-        _sensitive_feature,
-        _group_predictable,
-        _leaking_features,
-        _sensitive_homophily,
-        _base_rates,
-        _degrees,
-        _group_sizes,
-        _small_cells,
-        _labelling,
-        _unknown_groups,
-    )
+    "sensitive_feature": _sensitive_feature,
+    "group_predictable": _group_predictable,
+    "leaking_features": _leaking_features,
+    "sensitive_homophily": _sensitive_homophily,
+    "base_rates": _base_rates,
+    "degrees": _degrees,
+    "group_sizes": _group_sizes,
+    "small_cells": _small_cells,
+    "labelling": _labelling,
+    "unknown_groups": _unknown_groups,
 }

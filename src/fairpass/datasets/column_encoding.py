@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
 from fairpass.datasets.graph import MISSING
 from fairpass.datasets.options import FeatureScale, Missing
@@ -24,6 +24,13 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(["string", "categorical"], "category"),
 }
 _DATES = {"datetime64", "datetime", "date", "timedelta64", "timedelta", "time", "period"}
+
+
+class Stored(BaseModel):
+    """A part of an encoding: it is stored with a graph, in JSON's types, and applied to later tables."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
 
 # How many values an error message names.
 _NAMED = 5
@@ -138,8 +145,7 @@ def finite_numbers(column: "pd.Series[Any]") -> NDArray[np.float64]:
     return values
 
 
-@dataclass(frozen=True)
-class EncodedColumn:
+class EncodedColumn(Stored):
     """A number x becomes `(x - shift) / scale`, true and false 1 and 0, a category one column of 0 and 1 per level.
 
     A missing value becomes `fill`, on the new scale (one number per level; None: an error). With `indicator`, a column
@@ -167,7 +173,8 @@ class EncodedColumn:
             levels = distinct_names(column, max_levels)
             codes = codes_among(column, levels)
             frequencies = np.bincount(codes[codes != MISSING]) / np.count_nonzero(codes != MISSING)
-            return cls("category", name, frequencies.tolist() if filled else None, indicator, levels=levels)
+            fill = frequencies.tolist() if filled else None
+            return cls(kind="category", column=name, fill=fill, indicator=indicator, levels=levels)
         values = finite_numbers(column)
         present = values[~np.isnan(values)]
         shift, divisor = 0.0, 1.0
@@ -176,8 +183,8 @@ class EncodedColumn:
             shift, divisor = low / 2 + high / 2, high / 2 - low / 2
         elif kind == "number" and scale == "standard" and low < high:
             shift, divisor = float(present.mean()), float(present.std())
-        fill = (float(present.mean()) - shift) / divisor if filled else None
-        return cls("number", name, fill, indicator, shift=shift, scale=divisor)
+        mean = (float(present.mean()) - shift) / divisor if filled else None
+        return cls(kind="number", column=name, fill=mean, indicator=indicator, shift=shift, scale=divisor)
 
     @property
     def names(self) -> list[str]:

@@ -1,15 +1,14 @@
 """How a table of nodes becomes labels, groups and features: fitted to one table, applied to others."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from fairpass.datasets.column_encoding import EncodedColumn, codes_among, distinct_names, listed, text_of
+from fairpass.datasets.column_encoding import EncodedColumn, Stored, codes_among, distinct_names, listed, text_of
 from fairpass.datasets.graph import MISSING
 from fairpass.datasets.groups import Grouping
 from fairpass.datasets.options import TableOptions
@@ -19,13 +18,13 @@ from fairpass.errors import DataError
 logger = logging.getLogger(__name__)
 
 # Increase it whenever an older encoding would be misread.
-_VERSION = 2
+_VERSION: Literal[2] = 2
 
 
-@dataclass(frozen=True)
-class Encoding:
+class Encoding(Stored):
     """The meaning of every number in a graph made from a table."""
 
+    version: Literal[2] = _VERSION
     label: str
     label_names: list[str]
     grouping: Grouping
@@ -54,7 +53,7 @@ class Encoding:
                 logger.warning("column %r is constant and is left out", name)
             else:
                 raise DataError(f"column {name!r} is constant (always {listed(column.dropna().head(1).tolist())})")
-        encoding = cls(options.label, label_names, grouping, fitted)
+        encoding = cls(label=options.label, label_names=label_names, grouping=grouping, columns=fitted)
         names = encoding.feature_names
         if not names:
             raise DataError("'nodes' has no column that can be a feature")
@@ -91,23 +90,15 @@ class Encoding:
             blocks.append(block)
         return np.concatenate(blocks, axis=1)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` needs, in JSON's types."""
-        return {"version": _VERSION, **asdict(self)}
-
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "Encoding":
-        """Return the encoding that `to_dict` stored."""
+    def load(cls, stored: dict[str, Any]) -> "Encoding":
+        """Return the encoding that `model_dump` stored."""
+        if stored.get("version", _VERSION) != _VERSION:
+            raise DataError(f"'encoding' must have version {_VERSION} (got {stored['version']!r})")
         try:
-            settings = dict(stored)
-            version = settings.pop("version")
-            if version == _VERSION:
-                columns = [EncodedColumn(**column) for column in settings.pop("columns")]
-                grouping = Grouping.from_dict(settings.pop("grouping"))
-                return cls(columns=columns, grouping=grouping, **settings)
-        except (KeyError, TypeError, ValueError) as error:
+            return cls(**stored)
+        except ValidationError as error:
             raise DataError("'encoding' must be data.provenance['encoding'] of a graph from 'from_tables'") from error
-        raise DataError(f"'encoding' must have version {_VERSION} (got {version!r})")
 
 
 def feature_columns(nodes: Table, options: TableOptions, sensitive_title: str) -> list[str]:

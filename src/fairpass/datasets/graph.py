@@ -50,7 +50,7 @@ def _tensor(values: NDArray[Any]) -> "torch.Tensor":
     return torch.from_numpy(values if values.flags.writeable else values.copy())
 
 
-def array_of(graph: "Data | GraphArrays", name: str) -> NDArray[Any] | None:
+def array_of(graph: "Data | GraphArrays", name: str) -> Any:
     """Return an attribute of a graph as a numpy array, None if the graph does not have it."""
     value = getattr(graph, name, None)
     return value if value is None or isinstance(value, np.ndarray) else value.detach().cpu().numpy()

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from fairpass.datasets.feature_graphs import undirected_edges
 from fairpass.datasets.graph import GraphArrays, array_of
-from fairpass.datasets.linear import fit_logistic, probabilities, ranks, standardised, stratified_folds
+from fairpass.datasets.linear import auc_contributions, fit_logistic, probabilities, standardised, stratified_folds
 from fairpass.datasets.statistics import plain
 from fairpass.errors import DataError
 
@@ -146,7 +146,7 @@ def graph_gain(data: "Data | GraphArrays", *, seed: int = 0) -> GraphGain:
         raise DataError(f"'seed' must not be negative (got {seed})")
     if reason := _obstacle(data):
         return GraphGain(reason=reason)
-    x, edge_index, y = (np.asarray(array_of(data, name)) for name in ("x", "edge_index", "y"))
+    x, edge_index, y = (array_of(data, name) for name in ("x", "edge_index", "y"))
     y = y.astype(np.int64)
     generator = np.random.default_rng(seed)
     train = _some(np.flatnonzero(array_of(data, "train_mask") & (y >= 0)), _TRAINING_NODES, generator)
@@ -161,14 +161,15 @@ def graph_gain(data: "Data | GraphArrays", *, seed: int = 0) -> GraphGain:
     (own,) = standardised(x.astype(np.float64))
     columns = np.hstack([own, *(standardised(means)[0] for means in _neighbour_means(own, edge_index))])
     scores = [_fit(each, y, train, val, seed) for each in (own, columns)]
-    shares = [_shares(y[val], each, frequent) for each in scores]
+    # The codes of the labels among the frequent ones; any other label is never predicted.
+    codes = np.where(np.isin(y[val], frequent), np.searchsorted(frequent, y[val]), len(frequent))
+    shares = [np.stack([each.argmax(axis=1) == codes, auc_contributions(each, codes)], axis=1) for each in scores]
     acc, auc = _gains(shares[1] - shares[0], generator)
     sens = array_of(data, "sens")
+    groups = None if sens is None else sens[val]
     without, with_edges = (
-        LinearScores(
-            *map(float, share.mean(axis=0)), _dp(frequent[each.argmax(axis=1)], None if sens is None else sens[val])
-        )
-        for share, each in zip(shares, scores, strict=True)
+        LinearScores(acc=float(means[0]), auc=float(means[1]), dp=_dp(frequent[each.argmax(axis=1)], groups))
+        for means, each in zip([share.mean(axis=0) for share in shares], scores, strict=True)
     )
     return GraphGain(len(val), without, with_edges, acc, auc)
 
@@ -226,32 +227,6 @@ def _fit(
         losses.append(loss)
     best = _PENALTIES[int(np.argmin(losses))]
     return probabilities(asked, fit_logistic(known, codes, best, weights, _MAX_ITERATIONS))
-
-
-def _shares(y: NDArray[np.int64], scores: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return each node's contribution to accuracy and AUC, `[nodes, 2]`: their means are the two metrics.
-
-    For the accuracy it is 1 if the node is classified correctly, else 0. For the AUC it comes from the share of nodes
-    of the other class that the node is ranked correctly against (DeLong et al. 1988), so that resampling nodes is
-    resampling a mean.
-    """
-    correct = labels[scores.argmax(axis=1)] == y
-    kinds = [(scores[:, column], y == labels[column]) for column in range(len(labels))]
-    kinds = kinds[1:] if len(labels) == 2 else kinds
-    ranked = [_ranked(values, positive) for values, positive in kinds if 0 < positive.sum() < len(y)]
-    return np.stack([correct.astype(float), np.mean(ranked, axis=0) if ranked else np.full(len(y), math.nan)], axis=1)
-
-
-def _ranked(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return values whose mean is the AUC; its deviation is what a node contributes (ties count half)."""
-    overall = ranks(scores)
-    right = np.empty(len(scores))
-    for kind in (positive, ~positive):
-        below = (overall[kind] - ranks(scores[kind])) / np.count_nonzero(~kind)
-        right[kind] = below if kind is positive else 1 - below
-    auc = right[positive].mean()
-    size = np.where(positive, positive.mean(), 1 - positive.mean())
-    return np.asarray(auc + (right - auc) / size)
 
 
 def _gains(differences: NDArray[np.float64], generator: np.random.Generator) -> tuple[Gain, Gain | None]:

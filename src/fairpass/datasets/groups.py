@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairpass.datasets.column_encoding import codes_among, distinct_names, finite_numbers, listed, text_of
+from fairpass.datasets.column_encoding import Stored, codes_among, distinct_names, finite_numbers, listed, text_of
 from fairpass.datasets.graph import MISSING
 from fairpass.datasets.options import Bins, SmallGroups, TableOptions
 from fairpass.datasets.table_files import Table
@@ -27,8 +26,7 @@ _DIGITS = 6
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class SensitiveColumn:
+class SensitiveColumn(Stored):
     """One column: its values are groups, or its numbers are, cut at `edges`."""
 
     column: str
@@ -41,14 +39,14 @@ class SensitiveColumn:
         name = str(column.name)
         if bins is not None:
             edges = _bin_edges(column, bins)
-            return cls(name, _bin_names(name, edges), edges)
+            return cls(column=name, names=_bin_names(name, edges), edges=edges)
         if pd.api.types.is_numeric_dtype(column) and column.nunique() > max_levels:
             raise DataError(
                 f"column {name!r} has {column.nunique()} distinct values, too many to be groups "
                 f"('max_levels' = {max_levels}): cut it, into 3 groups of equal size by sens_bins=3, "
                 f"or at the number 25 by sens_bins=[25]"
             )
-        return cls(name, distinct_names(column, max_levels))
+        return cls(column=name, names=distinct_names(column, max_levels))
 
     def codes(self, column: "pd.Series[Any]") -> NDArray[np.int64]:
         """Return the index of each row's name, -1 where the value is missing."""
@@ -113,8 +111,7 @@ def _bins_by_column(columns: Sequence[str], bins: Bins | dict[str, Bins] | None)
     return bins
 
 
-@dataclass(frozen=True)
-class Grouping:
+class Grouping(Stored):
     """Which group a row is in: the value of one column, or the combination of several.
 
     Combinations that are too small are listed in `merged` and belong to "other".
@@ -122,7 +119,7 @@ class Grouping:
 
     columns: list[SensitiveColumn]
     names: list[str]
-    merged: list[str] = field(default_factory=list)
+    merged: list[str]
 
     @classmethod
     def fit(cls, nodes: Table, options: TableOptions) -> "Grouping":
@@ -130,7 +127,7 @@ class Grouping:
         sensitive, max_levels = options.sensitive_columns, options.max_levels
         bins = _bins_by_column(sensitive, options.sens_bins)
         columns = [SensitiveColumn.fit(nodes[name], bins.get(name), max_levels) for name in sensitive]
-        every = cls(columns, [])
+        every = cls(columns=columns, names=[], merged=[])
         combination = every._combination(nodes)
         present = np.unique(combination[combination != MISSING])
         names = [every._name(int(code)) for code in present]
@@ -145,7 +142,7 @@ class Grouping:
         if len(kept) < 2:
             what = f"column {sensitive[0]!r}" if len(sensitive) == 1 else f"columns {listed(sensitive)}"
             raise DataError(f"{what} must have at least two groups (got {listed(kept) or 'none'})")
-        return cls(columns, kept, merged)
+        return cls(columns=columns, names=kept, merged=merged)
 
     @property
     def title(self) -> str:
@@ -181,16 +178,6 @@ class Grouping:
     def _name(self, combination: int) -> str:
         codes = np.unravel_index(combination, [len(column.names) for column in self.columns])
         return TIMES.join(column.names[code] for column, code in zip(self.columns, codes, strict=True))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` needs, in JSON's types."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "Grouping":
-        """Return the grouping that `to_dict` stored."""
-        columns = [SensitiveColumn(**column) for column in stored["columns"]]
-        return cls(columns, list(stored["names"]), list(stored["merged"]))
 
 
 def _without_small(sizes: Mapping[str, int], min_size: int, small: SmallGroups) -> tuple[list[str], list[str]]:

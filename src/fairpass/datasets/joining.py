@@ -61,7 +61,8 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
         attributes["node_ids"] = ids
     if graph.get("provenance") is not None:
         attributes["provenance"] = {**graph.provenance, "new": {"nodes": more}}
-    joined = torch.from_numpy(simple_graph(*torch.cat(edges, 1).numpy(), known + more).edge_index)
+    source, target = torch.cat(edges, 1).numpy()
+    joined = torch.from_numpy(simple_graph(source, target, known + more).edge_index)
     kept, before = int((joined < known).all(0).sum()), edges[0].shape[1]
     if kept != before:
         logger.warning(
@@ -169,7 +170,8 @@ def _edges_of(data: Data, whose: str) -> Tensor:
     if data.get("edge_index") is None:
         return torch.empty((2, 0), dtype=torch.long)
     _check_ends(f"{whose}.edge_index", data.edge_index, [(whose, len(data.x))] * 2)
-    return data.edge_index.cpu().long()
+    edges: Tensor = data.edge_index.cpu().long()
+    return edges
 
 
 def _check_ends(name: str, pairs: Any, sizes: list[tuple[str, int]]) -> None:
@@ -221,13 +223,10 @@ def _joined_ids(graph: Data, new: Data) -> list[Any] | None:
 
 def _ids_of_both(graph: Data, new: Data) -> "pd.Index[Any]":
     """Return the ids of known and then of new nodes as text, which all kinds of tables have in common."""
-    known, more = ([text_of(each) for each in data.node_ids] for data in (graph, new))
-    seen = set(known)
-    if both := [each for each in more if each in seen]:
+    ids: pd.Index[Any] = pd.Index([text_of(each) for data in (graph, new) for each in data.node_ids], dtype=object)
+    if both := ids[ids.duplicated()].tolist():
         raise DataError(
-            f"'nodes' must have new nodes only, but {len(both)} of its ids are in the graph already: {listed(both)}"
+            f"'nodes' must have new nodes only, with ids that differ as text, but {len(both)} of its ids are in the "
+            f"graph already, or repeated: {listed(both)}"
         )
-    ids: pd.Index[Any] = pd.Index([*known, *more], dtype=object)
-    if not ids.is_unique:
-        raise DataError(f"ids must differ as text (more than once: {listed(ids[ids.duplicated()].tolist())})")
     return ids

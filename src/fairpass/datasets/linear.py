@@ -1,5 +1,7 @@
 """Logistic regression for the audit: scikit-learn's objective, solver and folds, without its import time."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -14,8 +16,8 @@ def fit_logistic(
 
     Args:
         x: The features, shape [N, d].
-        y: The labels 0, 1, ..., K - 1, shape [N].
-        penalty: C, the inverse of the strength of the penalty.
+        y: The labels 0, 1, ..., K - 1.
+        penalty: C, the inverse of the penalty's strength.
         weights: The weight of each label, shape [K].
         max_iterations: The solver's limit; nearly converged is good enough here.
     """
@@ -39,7 +41,7 @@ def fit_logistic(
         gradient[:-1] += strength * coefficients[:-1]
         return float(loss + strength / 2 * (coefficients[:-1] ** 2).sum()), gradient.ravel()
 
-    options = {"maxiter": max_iterations, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
+    options: Any = {"maxiter": max_iterations, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
     start = np.zeros(with_one.shape[1] * free)
     found = minimize(loss_and_gradient, start, method="L-BFGS-B", jac=True, options=options)
     return np.asarray(found.x.reshape(-1, free))
@@ -83,18 +85,30 @@ def stratified_folds(y: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.
 
 def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rank of each value, from 1; equal values share their mean rank."""
-    return pd.Series(values).rank().to_numpy(dtype=np.float64)
+    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
 
 
-def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """Return the probability that a positive node has a higher score than another one; ties count half."""
-    count = np.count_nonzero(positive)
-    wins = ranks(scores)[positive].sum() - count * (count + 1) / 2
-    return float(wins / (count * (len(positive) - count)))
+def auc_contributions(probability: NDArray[np.float64], y: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return a value per node whose mean is the AUC, of more than two labels the mean over one against the rest.
+
+    It comes from the share of nodes of the other class that a node is ranked correctly against, ties counting half
+    (DeLong et al. 1988), so that resampling nodes is resampling a mean. All are `nan` if every node has one label.
+    """
+    one_sided = [(column, y == label) for label, column in enumerate(probability.T)]
+    ranked = [
+        _ranked(scores, positive)
+        for scores, positive in (one_sided[1:] if probability.shape[1] == 2 else one_sided)
+        if 0 < positive.sum() < len(y)
+    ]
+    return np.mean(ranked, axis=0) if ranked else np.full(len(y), np.nan)
 
 
-def mean_auc(probability: NDArray[np.float64], y: NDArray[np.int64]) -> float:
-    """Return the AUC, of more than two labels the mean over each label against the rest."""
-    if probability.shape[1] == 2:
-        return auc(probability[:, 1], y == 1)
-    return float(np.mean([auc(column, y == label) for label, column in enumerate(probability.T)]))
+def _ranked(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> NDArray[np.float64]:
+    overall = ranks(scores)
+    right = np.empty(len(scores))
+    for kind in (positive, ~positive):
+        below = (overall[kind] - ranks(scores[kind])) / np.count_nonzero(~kind)
+        right[kind] = below if kind is positive else 1 - below
+    auc = right[positive].mean()
+    size = np.where(positive, positive.mean(), 1 - positive.mean())
+    return np.asarray(auc + (right - auc) / size)

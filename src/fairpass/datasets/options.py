@@ -35,7 +35,7 @@ def _option(
     section: Section, description: str, default: Any = ..., *, key: str | None = None, **constraints: Any
 ) -> Any:
     """Declare an option; in the settings file it is `key` (by default its own name) of a section."""
-    extra = {"section": section, "key": key}
+    extra: dict[str, Any] = {"section": section, "key": key}
     return Field(default, description=description, json_schema_extra=extra, **constraints)
 
 
@@ -179,8 +179,8 @@ class TableOptions(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_fractions(self.fractions)
-        if not self.sensitive_columns:
-            raise DataError("'sensitive' must name at least one column (got none)")
+        if not self.sensitive_columns or not all(self.sensitive_columns):
+            raise DataError(f"'sensitive' must name at least one column (got {self.sensitive!r})")
         role_of: dict[str, str] = {}
         for role, columns in self.roles.items():
             for column in columns:

@@ -41,49 +41,37 @@ class Split:
             mask[part] = True
         return cls(*masks)
 
+    def masks(self) -> dict[str, Any]:
+        """Return the masks by their names in a graph."""
+        return {f"{field.name}_mask": getattr(self, field.name) for field in fields(self)}
+
+
+def benchmark_split(
+    y: ArrayLike, sens: ArrayLike, rule: SplitRule, labels_for_training: int, seed: int = PUBLISHED_SEED
+) -> Split:
+    """Split the nodes whose label and group are both known, by the rule of a benchmark graph.
+
+    "balanced" is the published split: equally many training labels of both classes (see `label_balanced_ids`).
+    "stratified" shuffles the ids of each label: the first half is for training, the third quarter for validation, the
+    last for testing. If the first halves have more than `labels_for_training` nodes, each label contributes its
+    proportional share (rounded by largest remainders), and the remaining nodes are added to the test nodes.
+    """
+    y = np.where(np.asarray(sens) >= 0, y, MISSING)
+    if rule == "balanced":
+        return Split.from_ids(y.size, label_balanced_ids(y, labels_for_training, seed))
+    halves = np.bincount(y[y >= 0]) // 2
+    quotas = apportion(min(labels_for_training, int(halves.sum())), halves)
+    split = Split.from_ids(y.size, _ids_by_label(y, quotas.tolist(), seed))
+    return replace(split, test=(y >= 0) & ~split.train & ~split.val)
+
 
 def label_balanced_ids(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> _Ids:
     """Return the training, validation and test ids of the benchmarks' published split, in its order.
 
-    The ids of each label are shuffled by Python's `random` (label after label, as the published code does);
-    training takes the first `min(half, labels_for_training / 2)` of each, validation the third quarter,
-    test the last.
+    The ids of each label are shuffled by Python's `random` (label after label, as in the published code); training
+    takes the first `min(half, labels_for_training / 2)` of each, validation the third quarter, test the last.
     """
     return _ids_by_label(np.asarray(y), [labels_for_training // 2] * 2, seed)
-
-
-def label_balanced_split(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
-    """Split as the published benchmarks do: equally many training labels of both classes (see `label_balanced_ids`)."""
-    return Split.from_ids(np.size(y), label_balanced_ids(y, labels_for_training, seed))
-
-
-def label_stratified_split(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> Split:
-    """Split the labelled nodes (`y >= 0`) at random, with the same label rates in each part.
-
-    The ids of each label are shuffled: the first half is for training, the third quarter for validation, the
-    last for testing. If the first halves have more than `labels_for_training` nodes, each label contributes its
-    proportional share (rounded by largest remainders), and the remaining nodes are added to the test nodes.
-    """
-    y = np.asarray(y)
-    halves = np.bincount(y[y >= 0]) // 2
-    wanted = min(labels_for_training, int(halves.sum()))
-    split = Split.from_ids(y.size, _ids_by_label(y, apportion(wanted, halves).tolist(), seed))
-    return replace(split, test=(y >= 0) & ~split.train & ~split.val)
-
-
-def apportion(total: int, weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Return whole numbers that sum to `total`, proportional to `weights` (by largest remainders)."""
-    exact = total * (weights / (weights.sum() or 1))
-    parts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
-    parts[np.argsort(parts - exact, kind="stable")[: total - parts.sum()]] += 1
-    return parts
-
-
-def benchmark_split(y: ArrayLike, sens: ArrayLike, rule: SplitRule, labels_for_training: int, seed: int) -> Split:
-    """Split the nodes whose label and group are both known, by the rule of a benchmark graph."""
-    known = np.where(np.asarray(sens) >= 0, y, MISSING)
-    split = label_balanced_split if rule == "balanced" else label_stratified_split
-    return split(known, labels_for_training, seed)
 
 
 def _ids_by_label(y: NDArray[np.int64], quotas: Sequence[int], seed: int) -> _Ids:
@@ -97,6 +85,14 @@ def _ids_by_label(y: NDArray[np.int64], quotas: Sequence[int], seed: int) -> _Id
         chosen = ids[: min(half, quota)], ids[half:three_quarters], ids[three_quarters:]
         for part, more in zip(parts, chosen, strict=True):
             part.extend(more)
+    return parts
+
+
+def apportion(total: int, weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Return whole numbers that sum to `total`, proportional to `weights` (by largest remainders)."""
+    exact = total * (weights / (weights.sum() or 1))
+    parts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    parts[np.argsort(parts - exact, kind="stable")[: total - parts.sum()]] += 1
     return parts
 
 
@@ -157,6 +153,6 @@ def check_cells(graph: "Data | GraphArrays") -> None:
                 cell = (y == label) & (sens == group)
                 if not (array_of(graph, f"{part}_mask") & cell).any():
                     raise DataError(
-                        f"group {name!r} has no node with label {graph.label_names[label]!r} in the {part} split "
+                        f"group {name!r} has no node of label {graph.label_names[label]!r} in the {part} split "
                         f"({int(cell.sum())} in all): merge rare labels or groups, or use another split"
                     )

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from fairpass.datasets.feature_graphs import undirected_edges
 from fairpass.datasets.graph import GraphArrays, array_of
-from fairpass.datasets.linear import fit_logistic, mean_auc, probabilities, standardised, stratified_folds
+from fairpass.datasets.linear import auc_contributions, fit_logistic, probabilities, standardised, stratified_folds
 from fairpass.errors import DataError
 
 if TYPE_CHECKING:
@@ -265,23 +265,11 @@ def _leakage(
 
 
 def _group_correlations(features: NDArray[Any], groups: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return `max_g |corr(feature, 1[group = g])|` for each feature; 0 for a constant one.
-
-    For a group with share p of the nodes the correlation is `(mean_g - mean) / std * sqrt(p / (1 - p))`.
-    """
-    largest = np.zeros(features.shape[1])
-    shares = np.bincount(groups) / max(len(groups), 1)
-    present = np.flatnonzero((shares > 0) & (shares < 1))
-    if len(present) == 0:
-        return largest
-    mean, std = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
-    varies = np.ptp(features, axis=0) > 0  # the std of a constant column need not be exactly 0
-    for group in present:
-        shift = features[groups == group].mean(axis=0, dtype=np.float64) - mean
-        odds = shares[group] / (1 - shares[group])
-        scaled = np.divide(shift, std, out=np.zeros_like(shift), where=varies)
-        largest = np.maximum(largest, np.abs(scaled) * math.sqrt(odds))
-    return largest
+    """Return `max_g |corr(feature, 1[group = g])|` for each feature; 0 for a constant one."""
+    if len(groups) == 0:
+        return np.zeros(features.shape[1])
+    (columns,), (members,) = standardised(features.astype(np.float64)), standardised(np.eye(groups.max() + 1)[groups])
+    return np.asarray(np.abs(columns.T @ members).max(axis=1) / len(groups))
 
 
 def _linear_auc(features: NDArray[Any], groups: NDArray[np.int64], seed: int) -> float:
@@ -300,5 +288,5 @@ def _linear_auc(features: NDArray[Any], groups: NDArray[np.int64], seed: int) ->
         train, test = fold_of != fold, fold_of == fold
         known, asked = standardised(x[train], x[test])
         coefficients = fit_logistic(known, y[train], 1.0, np.ones(len(present)), max_iterations=1_000)
-        scores.append(mean_auc(probabilities(asked, coefficients), y[test]))
+        scores.append(auc_contributions(probabilities(asked, coefficients), y[test]).mean())
     return float(np.mean(scores))

@@ -1,8 +1,7 @@
-"""A table from a file or a DataFrame, with a clear word on what is wrong with the file."""
+"""A table from a file or a DataFrame, with clear messages about what is wrong with a file."""
 
 import codecs
 import csv
-import difflib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairpass.errors import DataError
+from fairpass.errors import DataError, did_you_mean
 from fairpass.files import sha256
 
 TableSource = str | os.PathLike[str] | pd.DataFrame
@@ -32,16 +31,19 @@ _NOT_TEXT = {
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and where they come from."""
+    """Rows and where they come from.
+
+    Attributes:
+        name: What error messages call it.
+        frame: Its columns have distinct names, all text; its rows are numbered from 0.
+        origin: The path ("DataFrame" if there is no file) and the SHA-256 of the file.
+        typed: Whether the values have types of their own, which a CSV file does not have.
+    """
 
     name: str
-    """What error messages call it."""
     frame: pd.DataFrame
-    """Its columns have distinct names, all text; its rows are numbered from 0."""
     origin: dict[str, str | None]
-    """The path ("DataFrame" if there was no file) and the SHA-256 of the file."""
     typed: bool
-    """Whether the values have types of their own: not so in a CSV file."""
 
     @property
     def columns(self) -> list[str]:
@@ -49,14 +51,12 @@ class Table:
         return [str(column) for column in self.frame.columns]
 
     def __contains__(self, column: str) -> bool:
-        return column in self.columns
+        return column in self.frame.columns
 
     def __getitem__(self, column: str) -> "pd.Series[Any]":
-        """Return a column, which must be there."""
+        """Return a column, which must exist."""
         if column not in self:
-            alike = difflib.get_close_matches(column, self.columns, n=1)
-            hint = f"did you mean {alike[0]!r}?" if alike else f"it has {', '.join(map(repr, self.columns))}"
-            raise DataError(f"'{self.name}' has no column {column!r}: {hint}")
+            raise DataError(f"'{self.name}' has no column {column!r}: {did_you_mean(column, self.columns)}")
         return self.frame[column]
 
 
@@ -67,20 +67,17 @@ def read_table(
     text_encoding: str = "utf-8",
     text_columns: Mapping[str, type[str]] | type[str] | None = None,
 ) -> Table:
-    """Read a table from a file (.csv, .tsv, .parquet, .pq), or take a DataFrame, which stays as it is.
+    """Read a table from a file (.csv, .tsv, .parquet, .pq), or take a DataFrame, which is not changed.
 
     Args:
         source: A path or a DataFrame, whose index is ignored.
         name: What error messages call the table.
         text_encoding: The encoding of a CSV or TSV file.
-        text_columns: The columns of a CSV or TSV file, or all, in which "007" must not become 7
-            (pandas' `dtype`).
+        text_columns: The columns of a CSV or TSV file, or all, in which "007" must not become 7 (pandas' `dtype`).
     """
     if isinstance(source, pd.DataFrame):
-        frame = source.copy(deep=False)
-        frame.columns = pd.Index([str(column) for column in frame.columns], dtype="str")
-        _check_header(list(frame.columns), name, "the DataFrame")
-        return Table(name, frame.reset_index(drop=True), {"source": "DataFrame", "sha256": None}, typed=True)
+        frame = _with_text_header(source.copy(deep=False), name, "the DataFrame")
+        return Table(name, frame, {"source": "DataFrame", "sha256": None}, typed=True)
     if not isinstance(source, (str, os.PathLike)):
         raise DataError(f"'{name}' must be a path or a pandas DataFrame (got {type(source).__name__})")
     path = Path(source)
@@ -90,33 +87,39 @@ def read_table(
         raise DataError(f"'{name}' must be a file that ends in one of {known} (got {str(path)!r})")
     if not path.is_file():
         raise DataError(f"'{name}': there is no file {str(path)!r}")
-    typed = ending in _PARQUET
-    if typed:
-        frame = _read_parquet(path, name)
+    with path.open("rb") as file:
+        opening = file.read(4)
+    if ending in _PARQUET:
+        frame = _read_parquet(path, name, opening)
     else:
         with _explained(path, name, text_encoding):
-            frame = _read_csv(path, name, _SEPARATORS[ending], text_encoding, text_columns)
-    return Table(name, frame, {"source": str(path), "sha256": sha256(path)}, typed)
+            frame = _read_csv(path, name, opening, text_encoding, text_columns)
+    return Table(name, frame, {"source": str(path), "sha256": sha256(path)}, typed=ending in _PARQUET)
 
 
-def _read_parquet(path: Path, name: str) -> pd.DataFrame:
-    if _opening(path) != _PARQUET_MAGIC:
-        raise DataError(f"'{name}': {str(path)!r} is not a Parquet file, whatever its ending says")
+def _read_parquet(path: Path, name: str, opening: bytes) -> pd.DataFrame:
+    if opening != _PARQUET_MAGIC:
+        raise DataError(f"'{name}': {str(path)!r} is not a Parquet file, despite its ending")
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
     except ImportError as error:
         raise DataError(f"reading {str(path)!r} needs pyarrow: pip install fairpass[parquet]") from error
     except (ValueError, OSError) as error:
         raise DataError(f"'{name}': {str(path)!r} is a damaged Parquet file ({error})") from error
+    return _with_text_header(frame, name, repr(str(path)))
+
+
+def _with_text_header(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
     frame.columns = pd.Index([str(column) for column in frame.columns], dtype="str")
-    _check_header(list(frame.columns), name, repr(str(path)))
+    _check_header(list(frame.columns), name, where)
     return frame.reset_index(drop=True)
 
 
-def _read_csv(path: Path, name: str, separator: str, encoding: str, dtype: Any) -> pd.DataFrame:
+def _read_csv(path: Path, name: str, opening: bytes, encoding: str, dtype: Any) -> pd.DataFrame:
+    separator = _SEPARATORS[path.suffix.lower()]
     for magic, what in _NOT_TEXT.items():
-        if _opening(path).startswith(magic):
-            raise DataError(f"'{name}': {str(path)!r} is {what}, whatever its ending says")
+        if opening.startswith(magic):
+            raise DataError(f"'{name}': {str(path)!r} is {what}, despite its ending")
     # pandas renames a repeated column, and takes the first field for an index if the first row is too long.
     head = [row for _, row in islice(_rows(path, separator, encoding), 2)]
     if not head:
@@ -126,7 +129,7 @@ def _read_csv(path: Path, name: str, separator: str, encoding: str, dtype: Any) 
     others = [mark for mark in ",;\t|" if mark != separator and mark in header[0]]
     if len(header) == 1 and others:
         raise DataError(
-            f"'{name}': {str(path)!r} seems to be separated by {others[0]!r}, its ending says {separator!r}: "
+            f"'{name}': {str(path)!r} seems to be separated by {others[0]!r}, not by {separator!r}: "
             f"read it with pandas and give the DataFrame"
         )
     if len(head[-1]) != len(header):
@@ -161,7 +164,7 @@ def _rows(path: Path, separator: str, encoding: str) -> Iterator[tuple[int, list
 
 
 def _check_lengths(path: Path, name: str, separator: str, encoding: str) -> None:
-    """Refuse a file with a row that is not as long as the header (slow: for files where there may be one)."""
+    """Refuse a row that is not as long as the header (slow: only for files that may have one)."""
     rows = _rows(path, separator, encoding)
     _, header = next(rows)
     for line, row in rows:
@@ -171,7 +174,7 @@ def _check_lengths(path: Path, name: str, separator: str, encoding: str) -> None
 
 @contextmanager
 def _explained(path: Path, name: str, encoding: str) -> Iterator[None]:
-    """Say in our words what the codecs and the csv module have to complain about."""
+    """Turn errors of codecs and of the csv module into ours."""
     try:
         codecs.lookup(encoding)
     except LookupError as error:
@@ -185,8 +188,3 @@ def _explained(path: Path, name: str, encoding: str) -> Iterator[None]:
         ) from error
     except csv.Error as error:
         raise DataError(f"'{name}': {str(path)!r} is not a table of text ({error})") from error
-
-
-def _opening(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)

@@ -1,6 +1,6 @@
 """What is in a user's tables: the content of each column, the role it may have, and what looks wrong."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairpass.datasets.column_encoding import as_text, first_missing, kind_of, listed, text_of
+from fairpass.datasets.column_encoding import as_text, kind_of, text_of
+from fairpass.datasets.edges import checked_ids, positions
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.role_guesses import Guess, guess_roles
 from fairpass.datasets.table_files import Table, TableSource, read_table
@@ -139,10 +140,13 @@ def _problems(
     columns: tuple[ColumnContent, ...],
     chosen: Mapping[str, str | None],
 ) -> Iterator[Problem]:
+    ids: pd.Index[Any] = pd.Index([str(row) for row in range(len(nodes.frame))])
     if chosen["id"] is not None:
-        yield from _id_problems(texts[chosen["id"]])
+        column = as_text(texts[chosen["id"]])
+        yield from _errors(checked_ids, column)
+        ids = pd.Index(column.dropna().unique())
     if edges is not None:
-        yield from _edge_problems(texts, edges, chosen)
+        yield from _edge_problems(edges, ids, chosen["source"], chosen["target"])
     if chosen["label"] is not None:
         yield from _label_problems(nodes[chosen["label"]])
     candidates = [column for column in columns if column.name not in {chosen["id"], chosen["split"]}]
@@ -150,32 +154,25 @@ def _problems(
     yield from _leaks(nodes, [column.name for column in candidates if column.kind not in _UNUSABLE], chosen)
 
 
-def _id_problems(ids: "pd.Series[Any]") -> Iterator[Problem]:
-    if ids.isna().any():
-        yield Problem(f"column {ids.name!r} must have an id for each node ({first_missing(ids)})", stops=True)
-    repeated = ids[ids.duplicated() & ids.notna()].unique().tolist()
-    if repeated:
-        yield Problem(f"ids in column {ids.name!r} must be unique (more than once: {listed(repeated)})", stops=True)
+def _errors(check: Callable[..., object], column: "pd.Series[Any]", *arguments: Any) -> Iterator[Problem]:
+    """Yield the errors of a check, with the missing values and without them."""
+    for values in [column, column.dropna()] if column.isna().any() else [column]:
+        try:
+            check(values, *arguments)
+        except DataError as error:
+            yield Problem(str(error), stops=True)
 
 
-def _edge_problems(nodes: Table, edges: Table, chosen: Mapping[str, str | None]) -> Iterator[Problem]:
-    id, source, target = chosen["id"], chosen["source"], chosen["target"]
+def _edge_problems(edges: Table, ids: "pd.Index[Any]", source: str | None, target: str | None) -> Iterator[Problem]:
     if source is None or target is None:
         yield Problem("the table of edges must have two columns, one for each end", stops=True)
         return
-    known = pd.Index(as_text(nodes[id]) if id is not None else [str(row) for row in range(len(nodes.frame))])
     ends = [as_text(edges[source]), as_text(edges[target])]
     for end in ends:
-        if end.isna().any():
-            sentence = f"column {end.name!r} of the edges must have an id for each edge ({first_missing(end)})"
-            yield Problem(sentence, stops=True)
-        unknown = end[~end.isin(known) & end.notna()]
-        if len(unknown):
-            shown = listed(unknown.unique().tolist())
-            yield Problem(f"edges whose {end.name!r} is not a node: {len(unknown)} ({shown})", stops=True)
+        yield from _errors(positions, end, ids)
     if loops := int((ends[0] == ends[1]).sum()):
         yield Problem(f"edges that join a node with itself: {loops}; they are left out")
-    if isolated := int((~known.isin(pd.concat(ends))).sum()):
+    if isolated := int((~ids.isin(pd.concat(ends))).sum()):
         yield Problem(f"nodes without any edge: {isolated}; they are classified by their features alone")
 
 
@@ -205,15 +202,13 @@ def _leaks(nodes: Table, columns: list[str], chosen: Mapping[str, str | None]) -
     label, sensitive = chosen["label"], chosen["sensitive"]
     features = [name for name in columns if name not in {label, sensitive}]
     for name in features if label is not None else ():
-        auc = auc_of_column(nodes[name], nodes[str(label)])
-        if auc >= _LEAKS_LABEL:
+        if (auc := auc_of_column(nodes[name], nodes[str(label)])) >= _LEAKS_LABEL:
             yield Problem(
                 f"column {name!r} alone reveals the label {label!r} (AUC {auc:.2f}): is it known before the "
                 f"decision? If not, leave it out ('drop')"
             )
     for name in features if sensitive is not None and nodes[sensitive].nunique() <= _RARE else ():
-        auc = auc_of_column(nodes[name], nodes[str(sensitive)])
-        if auc >= _LEAKS_GROUP:
+        if (auc := auc_of_column(nodes[name], nodes[str(sensitive)])) >= _LEAKS_GROUP:
             yield Problem(f"column {name!r} is almost the same as {sensitive!r} (AUC {auc:.2f}): a proxy")
 
 

@@ -54,7 +54,7 @@ def from_tables(nodes: TableSource, edges: TableSource | None = None, **options:
 def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **given: Any) -> GraphArrays:
     """Return the graph of `from_tables` as numpy arrays, without importing torch."""
     options = TableOptions.parse(given)
-    known = None if options.encoding is None else Encoding.from_dict(options.encoding)
+    known = None if options.encoding is None else Encoding.load(options.encoding)
     _check_edges_or_similarity(edges, options)
     if known is not None:
         _check_same_roles(known, options)
@@ -78,9 +78,7 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
         edge_index=graph.edge_index,
         y=y,
         sens=sens,
-        train_mask=split.train,
-        val_mask=split.val,
-        test_mask=split.test,
+        **split.masks(),
         feature_names=encoding.feature_names,
         sens_column=encoding.sens_column,
         label_names=list(encoding.label_names),
@@ -95,7 +93,7 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
             "duplicate_edges_merged": graph.duplicate_edges_merged,
             "columns_left_out": [column for column in features if column not in used],
             "options": options.model_dump() | {"positive": positive},
-            "encoding": encoding.to_dict(),
+            "encoding": encoding.model_dump(),
         },
     )
 

@@ -1,40 +1,8 @@
-"""Classifiers of nodes: the paper's methods, what it compares them with, and what yours can be built on."""
+"""Classifiers of nodes: the paper's methods, the baselines, and the base class for your own.
 
-from fairpass.methods.base import NodeClassifier
-from fairpass.methods.constant import Constant
-from fairpass.methods.edits import EDITS
-from fairpass.methods.exponentiated_gradient import ExponentiatedGradient
-from fairpass.methods.fairgnn import FairGNN
-from fairpass.methods.fairvgnn import FairVGNN
-from fairpass.methods.fmp import FMP
-from fairpass.methods.gmmd import GMMD, GMMDS
-from fairpass.methods.gnn import GAT, GCN, GIN, SAGE, MLPClassifier
-from fairpass.methods.logistic import Logistic
-from fairpass.methods.mmd import MMD
-from fairpass.methods.nifty import NIFTY
-from fairpass.methods.registry import load_model, method, names
-from fairpass.methods.thresholds import Thresholds
+The public names are listed in `__init__.pyi` and imported on first use.
+"""
 
-__all__ = [
-    "EDITS",
-    "FMP",
-    "GAT",
-    "GCN",
-    "GIN",
-    "GMMD",
-    "GMMDS",
-    "MMD",
-    "NIFTY",
-    "SAGE",
-    "Constant",
-    "ExponentiatedGradient",
-    "FairGNN",
-    "FairVGNN",
-    "Logistic",
-    "MLPClassifier",
-    "NodeClassifier",
-    "Thresholds",
-    "load_model",
-    "method",
-    "names",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""What all classifiers share: fit, predict, evaluate, save, load. A method says only what is its own."""
+"""The base of all classifiers: fit, predict, evaluate, save and load."""
 
 import hashlib
 import os
@@ -16,9 +16,8 @@ from torch_geometric.data import Data
 from fairpass import __version__
 from fairpass.errors import DataError, NotFittedError
 from fairpass.methods.best import Candidate, fit_candidates
-from fairpass.methods.checks import check_choice
-from fairpass.methods.model_file import KIND, method_of, restored
-from fairpass.methods.parameters import Parameters, stored_parameters
+from fairpass.methods.estimator import Estimator
+from fairpass.methods.model_file import KIND, method_of, restored, stored_parameters
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
@@ -30,7 +29,6 @@ from fairpass.training import (
     History,
     Program,
     Task,
-    Training,
     fingerprint,
     seeded,
     train,
@@ -44,58 +42,42 @@ from fairpass.training.tensors import read_tensors, to_json, write_tensors
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
-class NodeClassifier(Parameters, ABC):
+class NodeClassifier(Estimator, ABC):
     """A classifier of the nodes of a graph.
 
-    A subclass names its hyper-parameters as keyword arguments of `__init__`, stores each under its own name
-    (as scikit-learn's estimators do), and builds its `Program`. How to train is apart from them, in
-    `training`.
+    A subclass declares its hyper-parameters (see `fairpass.parameters`) and builds its `Program`. How to train is
+    separate, in `training`.
 
     Attributes after `fit`:
         program_: the trained networks.
-        history_: what happened at every epoch.
+        history_: the record of every epoch.
         threshold_: the score above which a prediction is positive (None with more than two classes, and with
-            thresholds for each group).
-        group_thresholds_: the thresholds for each group, with `postprocess="thresholds"`; else None.
+            thresholds per group).
+        group_thresholds_: the thresholds per group, with `postprocess="thresholds"`; else None.
         epoch_: the selected epoch.
-        chosen_: the hyper-parameters of the candidate that validation preferred, where there were several; else None.
-        candidates_: the hyper-parameters of all of them, each with the `score` that validation gave it.
-        selected_: its record, with the metrics of the decisions that the model makes in the end.
-        provenance_: where the fitted graph came from, as its `provenance` says.
+        selected_: its record, with the metrics of the final decisions.
+        chosen_: the hyper-parameters of the candidate that validation chose, if there were several; else None.
+        candidates_: the hyper-parameters of all candidates, each with its validation `score`.
+        provenance_: the `provenance` of the fitted graph.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    per_member: ClassVar[tuple[str, ...] | None] = None
-    """Hyper-parameters in which classifiers may differ and still be trained as one population (see
-    `fairpass.methods.population`); None: each trains alone."""
-
-    before: ClassVar[Mapping[str, Any]] = {}
-    """Hyper-parameters that were added since version 0.1, with the values that mean "as before": so models and records
-    of 0.1 are read."""
-
-    def __init__(self, *, training: Training | None = None) -> None:
-        self.training = training if training is not None else self.default_training()
-
-    @classmethod
-    def default_training(cls) -> Training:
-        """Return the settings a method trains with if none are given."""
-        return Training()
 
     @abstractmethod
     def build(self, task: Task) -> Program:
         """Return the untrained program for graphs of this shape.
 
-        Only the task's sizes (`num_features`, `num_classes`, `num_groups`, `group_sizes`), its names and its
-        `sens_column` may be looked at: when a stored model is loaded there is no graph.
+        It may use only the task's sizes (`num_features`, `num_classes`, `num_groups`, `group_sizes`), its names and
+        its `sens_column`: there is no graph when a stored model is loaded.
         """
 
     def candidates(self, best: "NodeClassifier | None", number: int) -> "Sequence[NodeClassifier]":
-        """Return what is fitted in round `number` of a choice on validation; by default there is no choice.
+        """Return the classifiers to fit in a round of a choice on validation; by default there is no choice.
 
         Args:
-            best: the best of the rounds before; None in the first, round 0.
-            number: of the round.
+            best: the best of the earlier rounds; None in the first, round 0.
+            number: the number of the round.
         """
         return ()
 
@@ -107,7 +89,7 @@ class NodeClassifier(Parameters, ABC):
         Args:
             data: PyG `Data` with `x`, `edge_index`, `y`, `sens`, `train_mask` and `val_mask`; not modified.
             callbacks: called with the record of every epoch.
-            checkpoint: a file in which an interrupted fit is kept, and from which the same call goes on.
+            checkpoint: file that keeps the state of an interrupted fit; the same call resumes from it.
         """
         training = self.training
         if not is_available(training.device):
@@ -133,21 +115,28 @@ class NodeClassifier(Parameters, ABC):
         Args:
             data: PyG `Data` with `x` and `edge_index`, and `sens` where it is known; one node is enough.
             reference: `"fitted"` scores every node among the nodes of the fitted graph: the score depends on the node
-                and its neighbours only, not on who else is in `data`. `"batch"` scores the nodes among each other; it
-                is the default only for models that draw a sample of the nodes, or that version 0.1 wrote.
-            unknown_group: what methods that need a node's group do without it: `"none"`, nothing is corrected;
-                `"estimate"`, the correction is the mean over the groups, weighted by an estimate from the features;
-                `"error"`, a `DataError`.
+                and its neighbours only, not on the other nodes of `data`. `"batch"` scores the nodes among each other;
+                it is the default only for models that sample nodes or were written by version 0.1.
+            unknown_group: what methods that need a node's group do without it: `"none"` corrects nothing;
+                `"estimate"` averages the correction over the groups, weighted by an estimate from the features;
+                `"error"` raises a `DataError`.
         """
         program, device = self._fitted(), self._header["training"]["device"]
         if reference is None:
             reference = "fitted" if program.keeps_reference else "batch"
-        check_choice(get_args(ReferenceName), reference=reference)
-        check_choice(get_args(UnknownGroup), unknown_group=unknown_group)
+        for name, value, kind in (
+            ("reference", reference, ReferenceName),
+            ("unknown_group", unknown_group, UnknownGroup),
+        ):
+            if value not in get_args(kind):
+                raise ValueError(f"'{name}' must be one of {get_args(kind)} (got {value!r})")
         if reference == "fitted" and not program.keeps_reference:
             raise ValueError("'reference' must be 'batch' for this model: it keeps no reference (got 'fitted')")
         task = Task(data, device, need_masks=False)
-        self._check_features(task)
+        expected = self._header["sizes"]["num_features"]
+        if task.num_features != expected:
+            raise DataError(f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})")
+        self._check_names("feature_names", task.feature_names)
         if reference == "fitted":
             self._check_names("group_names", task.group_names)
         program.eval()
@@ -156,18 +145,18 @@ class NodeClassifier(Parameters, ABC):
     def predict(self, data: Data, **scoring: Any) -> Tensor:
         """Return the predicted class of every node, `(N,)`; keyword arguments as for `predict_proba`.
 
-        With thresholds for each group, the group of every node must be known. What is left to chance is then drawn
-        from the seed of the training, node by node in their order.
+        Thresholds per group need the group of every node. Their random decisions are drawn from the training seed, node
+        by node.
         """
         return self.decide(data, self.predict_proba(data, **scoring))
 
     def decide(self, data: Data, probabilities: Tensor, nodes: Tensor | None = None) -> Tensor:
-        """Return the class that is predicted for nodes with these probabilities.
+        """Return the predicted class for given probabilities.
 
         Args:
             data: the graph.
-            probabilities: of all its nodes, as `predict_proba` returns them.
-            nodes: indices of the nodes to decide on; by default all.
+            probabilities: those of all its nodes, from `predict_proba`.
+            nodes: indices of the nodes to decide on; all by default.
         """
         if self.group_thresholds_ is not None:
             self._check_names("group_names", list(data.get("group_names") or ()))
@@ -185,12 +174,12 @@ class NodeClassifier(Parameters, ABC):
         bootstrap: int = 0,
         **scoring: Any,
     ) -> Evaluation:
-        """Return how accurate and how fair the predictions are on a split's labelled nodes.
+        """Return the accuracy and fairness of the predictions on the labelled nodes of a split.
 
         Args:
             data: the fitted graph or another.
             split: which nodes.
-            undefined: what to do where a label or group, and so a metric, is missing: `"error"` or `"nan"`.
+            undefined: what to do if a label or group is missing, so that a metric is undefined: `"error"` or `"nan"`.
             bootstrap: number of resamples for confidence intervals; 0 for none.
             scoring: `reference` and `unknown_group`, as for `predict_proba`.
         """
@@ -213,21 +202,21 @@ class NodeClassifier(Parameters, ABC):
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the fitted classifier to one safetensors file; nothing in it is code."""
+        """Write the fitted classifier to one safetensors file; it contains no code."""
         program = self._fitted()
         header = {**self._header, "history": self.history_.to_list()}
         return write_tensors(path, KIND, program.state_dict(), header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]) -> Self:
-        """Read a classifier that `save` wrote; its predictions are the same to the last bit.
+        """Read a classifier that `save` wrote; its predictions are identical to the last bit.
 
-        Called on `NodeClassifier` itself, it reads a model of any method.
+        `NodeClassifier.load` reads models of every method.
 
         Args:
             path: the file.
-            device: where to put it; by default where it was fitted, or on the CPU if that is not to be had.
-            code: hyper-parameters that are functions. A file holds their names only, never code.
+            device: where to put it; by default where it was fitted, or on the CPU if that is not available.
+            code: hyper-parameters that are functions; a file holds only their names.
         """
         tensors, header = read_tensors(path, KIND)
         settings = header["training"]
@@ -239,7 +228,7 @@ class NodeClassifier(Parameters, ABC):
 
     @classmethod
     def _read(cls, stored: Mapping[str, Any], code: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
-        """Return stored hyper-parameters as arguments, those that are functions from `code`."""
+        """Return stored hyper-parameters as arguments, functions from `code`."""
         named = {name: value["function"] for name, value in stored.items() if isinstance(value, Mapping)}
         if lacking := sorted(named.keys() - code.keys()):
             raise ValueError(f"'{lacking[0]}' must be given to 'load', it was the function {named[lacking[0]]!r}")
@@ -247,16 +236,16 @@ class NodeClassifier(Parameters, ABC):
 
     @classmethod
     def current_name(cls, name: str) -> str:
-        """Return what a tensor of a stored model is called now; version 0.1 had other names for some."""
+        """Return the current name of a stored tensor; version 0.1 had other names for some."""
         return name.replace(".convolutions.", ".layers.")
 
     def is_fit_of(self, candidate: "NodeClassifier", data: Data) -> bool:
-        """Return whether this fitted classifier is what fitting `candidate` to a graph gives."""
+        """Return whether this fitted classifier is the result of fitting `candidate` to a graph."""
         wanted = candidate._describe(Task(data, candidate.training.device), data)
         return _identity(self._header) == _identity(wanted)
 
     def _become_best(self, tried: Sequence[Candidate], header: dict[str, Any]) -> Self:
-        """Become the best of some candidates, and remember how the others did."""
+        """Become the best of some candidates, and remember the scores of the others."""
         best = tried[0].classifier
         found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
         mine = {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
@@ -264,7 +253,7 @@ class NodeClassifier(Parameters, ABC):
         return self
 
     def _describe(self, task: Task, data: Data) -> dict[str, Any]:
-        """Return what is known of a fit before it begins: it goes into files, and tells fits apart."""
+        """Return what is known of a fit before it begins: the start of the model's header, and the fit's identity."""
         return {
             "method": self.name,
             "parameters": stored_parameters(self.hyperparameters),
@@ -280,8 +269,16 @@ class NodeClassifier(Parameters, ABC):
         """Return how scores become decisions after training."""
         return self.training.postprocess
 
+    @property
+    def trains_alone(self) -> bool:
+        """Return whether this classifier cannot be part of a population."""
+        return not self.joins_populations
+
     def _check_task(self, task: Task) -> None:
-        """Raise `DataError` if this graph cannot serve the settings; called before any training."""
+        """Raise `DataError` if the method cannot be fitted to this graph; called before training."""
+        for what, where, number in (("labels", "y", task.num_classes), ("groups", "sens", task.num_groups)):
+            if what in self.takes_two and number != 2:
+                raise DataError(f"'data.{where}' must have 2 {what} for {type(self).__name__} (got {number})")
         if self.postprocess == "thresholds":
             check_thresholds(task)
 
@@ -293,13 +290,7 @@ class NodeClassifier(Parameters, ABC):
             header |= fit_thresholds(program, task, self.training)
         self._assume(program, progress.history, header)
 
-    @property
-    def trains_alone(self) -> bool:
-        """Return whether this classifier cannot be part of a population."""
-        return self.per_member is None
-
     def _assume(self, program: Program, history: History, header: dict[str, Any]) -> None:
-        """Become the result of a fit."""
         self.program_, self.history_, self._header = program, history, header
         self.threshold_: float | None = header["threshold"]
         self.epoch_: int = header["epoch"]
@@ -311,13 +302,13 @@ class NodeClassifier(Parameters, ABC):
         self.provenance_: dict[str, Any] | None = header["provenance"]
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn's tools ask of an estimator: that it is a classifier, and needs labels."""
+        """Return scikit-learn's description of the estimator: a classifier that needs labels."""
         from sklearn.utils import ClassifierTags, Tags, TargetTags
 
         return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there is something to predict with; scikit-learn's `check_is_fitted` asks this."""
+        """Return whether the classifier is fitted, for scikit-learn's `check_is_fitted`."""
         return hasattr(self, "program_")
 
     def _fitted(self) -> Program:
@@ -325,12 +316,6 @@ class NodeClassifier(Parameters, ABC):
         if program is None:
             raise NotFittedError(f"this {type(self).__name__} must be fitted first (call 'fit', or 'load' a model)")
         return program
-
-    def _check_features(self, task: Task) -> None:
-        expected = self._header["sizes"]["num_features"]
-        if task.num_features != expected:
-            raise DataError(f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})")
-        self._check_names("feature_names", task.feature_names)
 
     def _check_names(self, what: str, names: list[str]) -> None:
         """Raise `DataError` if both graphs have names, and not the same ones in the same order."""

@@ -28,10 +28,7 @@ class Candidate:
 
 
 def fit_candidates(
-    classifier: "NodeClassifier",
-    data: Data,
-    callbacks: Sequence[Callback],
-    checkpoint: str | os.PathLike[str] | None,
+    classifier: "NodeClassifier", data: Data, callbacks: Sequence[Callback], checkpoint: str | os.PathLike[str] | None
 ) -> list[Candidate]:
     """Fit a classifier's candidates, round by round, and return all of them: the preferred one, then the best first.
 

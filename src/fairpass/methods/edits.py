@@ -1,140 +1,95 @@
-"""EDITS: debias features and edges first, then train a GNN on what came out."""
+"""EDITS: debias features and edges first, then train a GNN on the result."""
 
 import logging
-from typing import Any, ClassVar, get_args
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import (
-    check_at_least,
-    check_choice,
-    check_dropout,
-    check_fraction,
-    check_two_groups,
-    check_two_labels,
-)
-from fairpass.methods.edits_debias import Debiasing, debias
+from fairpass.methods import networks
+from fairpass.methods.edits_debias import debias
 from fairpass.nn import GNN, SparseOperator
 from fairpass.nn.convolution import Backbone
+from fairpass.parameters import Choice, Integers, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 
 logger = logging.getLogger(__name__)
 
-# What the authors use for each data set.
-_AUTHORS: dict[str, dict[str, Any]] = {
-    "german": {"alpha": 0.3, "beta": 0.8, "tau": 0.29, "debias_epochs": 500},
-    "bail": {"alpha": 0.03, "beta": 1.0, "tau": 0.015, "debias_epochs": 100},
-    "credit": {"alpha": 0.05, "beta": 0.1, "tau": 0.02, "debias_epochs": 500},
-}
 
-
-class EDITS(NodeClassifier):
+class EDITS(networks.Published):
     r"""EDITS (Dong et al. 2022, `arXiv:2108.05233 <https://arxiv.org/abs/2108.05233>`_).
 
     With `X` normalised column by column, it learns column scales `t` in [0, 1], :math:`\tilde X = X
-    \mathrm{diag}(t)`, and an adjacency :math:`\tilde A` with weights in [0, 1], at first 1 and `A + I`. A linear
+    \mathrm{diag}(t)`, and an adjacency :math:`\tilde A` with weights in [0, 1]; they start as 1 and `A + I`. A linear
     critic, its weights clamped to :math:`\pm 0.02`, estimates the Wasserstein distance between the groups
 
     .. math::
         W = \max_f\; \mathrm{mean}_{s=0} f(z) - \mathrm{mean}_{s=1} f(z), \qquad
         z = [\tilde X, \tilde A \tilde X, \tilde A^2 \tilde X]
 
-    over all nodes of known group. Each of `debias_epochs` rounds takes eight steps of the critic, one of
-    `t` on :math:`\alpha \|\tilde X - X\|_F + \beta W` and one of :math:`\tilde A` on
-    :math:`\|\tilde A - A\|_F^2 + \gamma W`; after each, small weights are cut (the proximal step of the L1 norm)
-    and the rest clamped, :math:`\tilde A` made symmetric. Then the `drop` columns of smallest `t` are set to zero;
-    a pair is joined if its weight grew by more than :math:`\tau` times the most that any grew, an edge removed if
-    its weight fell by more than :math:`\tau` times the most that any fell. A GNN is trained with cross-entropy on
-    the result.
+    over all nodes of known group. Each of `debias_epochs` rounds takes eight steps of the critic, one of `t` on
+    :math:`\alpha \|\tilde X - X\|_F + \beta W` and one of :math:`\tilde A` on
+    :math:`\|\tilde A - A\|_F^2 + \gamma W`, each followed by the proximal step of the L1 norm and clamping, and
+    :math:`\tilde A` is made symmetric. Then the `drop` columns of smallest `t` are set to zero. A pair becomes an edge
+    if its weight grew by more than :math:`\tau` times the largest growth; an edge is removed if its weight fell by more
+    than :math:`\tau` times the largest fall. A GNN is trained with cross-entropy on the result.
 
-    EDITS is transductive. On the fitted graph (the same `edge_index`) predictions are made with the debiased edges.
-    Which edges to change cannot be told for another graph, nor for the fitted one with people added to it, so that is
-    taken as it is, with the same columns set to zero: fairness that came from the edges is lost there.
-
-    What differs from the public code: :math:`\tilde A` is never dense, only the edges and the most promising
-    candidates are stored, see :mod:`~fairpass.methods.edits_debias`, so that memory grows with the edges. The
-    groups are compared over all nodes, not over the training nodes. The critic is trained before its first use,
-    and its output has no dropout. All is in single precision; in half precision, as there, a weight near 1 cannot
-    change by less than 0.0005 at a time, which hides that the L1 norm lowers every edge alike: here an edge's fall
-    counts from there. There is a budget for changes. Of columns with equal `t`, those that differ more between the
-    groups are dropped first.
-
-    Args:
-        alpha: :math:`\alpha`.
-        beta: :math:`\beta`.
-        gamma: :math:`\gamma`.
-        tau: :math:`\tau`.
-        drop: number of columns set to zero.
-        debias_epochs: rounds of debiasing.
-        budget: at most this share of the edges is removed, and at most as many are added.
-        backbone: of the GNN, `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-        num_layers: of the GNN.
-        hidden: width of the GNN.
-        dropout: in the GNN.
-        training: settings of the training loop.
+    EDITS is transductive: predictions use the debiased edges on the fitted graph (the same `edge_index`) only. Another
+    graph, or the fitted one with added nodes, keeps its own edges, with the same columns set to zero; fairness that
+    came from the edges is lost there.
     """
 
-    name: ClassVar[str] = "edits"
-    summary: ClassVar[str] = "debiases features and edges before it trains a network on them"
+    alpha: float = parameter(
+        0.03, r":math:`\alpha`, weight of staying close to the features", LogUniform(0.01, 1), at_least=0
+    )
+    beta: float = parameter(
+        1.0,
+        r":math:`\beta`, weight of the distance between groups when the column scales are learnt",
+        LogUniform(0.05, 5),
+        Choice(0.1, 0.8, 1.0),
+        at_least=0,
+    )
+    gamma: float = parameter(
+        15.0,
+        r":math:`\gamma`, weight of the distance between groups when the edges are learnt",
+        LogUniform(1, 100),
+        at_least=0,
+    )
+    tau: float = parameter(
+        0.015,
+        r":math:`\tau`, share of the largest change above which an edge changes",
+        LogUniform(0.005, 0.5),
+        Choice(0.015, 0.02, 0.29),
+        at_least=0,
+        at_most=1,
+    )
+    drop: int = parameter(4, "number of columns set to zero", Integers(0, 8), at_least=0)
+    debias_epochs: int = parameter(100, "rounds of debiasing", at_least=1)
+    budget: float = parameter(0.25, "largest share of the edges that is removed; at most as many are added", at_least=0)
+    backbone: Backbone = networks.backbone()
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout(0.05)
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.03,
-        beta: float = 1.0,
-        gamma: float = 15.0,
-        tau: float = 0.015,
-        drop: int = 4,
-        debias_epochs: int = 100,
-        budget: float = 0.25,
-        backbone: Backbone = "gcn",
-        num_layers: int = 2,
-        hidden: int = 16,
-        dropout: float = 0.05,
-        training: Training | None = None,
-    ) -> None:
-        super().__init__(training=training)
-        check_at_least(0, alpha=alpha, beta=beta, gamma=gamma, drop=drop, budget=budget)
-        check_at_least(1, debias_epochs=debias_epochs, num_layers=num_layers, hidden=hidden)
-        check_fraction(tau=tau)
-        check_dropout(dropout)
-        check_choice(get_args(Backbone), backbone=backbone)
-        self.alpha, self.beta, self.gamma, self.tau = alpha, beta, gamma, tau
-        self.drop, self.debias_epochs, self.budget = drop, debias_epochs, budget
-        self.backbone, self.num_layers, self.hidden, self.dropout = backbone, num_layers, hidden, dropout
-
-    @classmethod
-    def default_training(cls) -> Training:
-        """Return the authors' settings."""
-        return Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)
-
-    @classmethod
-    def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> "EDITS":
-        """Return the method as the authors configure it.
-
-        Args:
-            data_set: `"german"`, `"bail"` or `"credit"`.
-            backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-            training: settings of the training loop that are to be others than the authors', e.g. `seed=1`.
-        """
-        check_choice(tuple(_AUTHORS), data_set=data_set)
-        return cls(**_AUTHORS[data_set], backbone=backbone, training=cls.default_training().but(**training))
+    name = "edits"
+    summary = "debiases features and edges before it trains a network on them"
+    recommended_training = Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
+    takes_two = ("labels", "groups")
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "german": {"alpha": 0.3, "beta": 0.8, "tau": 0.29, "debias_epochs": 500},
+        "bail": {"alpha": 0.03, "beta": 1.0, "tau": 0.015, "debias_epochs": 100},
+        "credit": {"alpha": 0.05, "beta": 0.1, "tau": 0.02, "debias_epochs": 500},
+    }
 
     def build(self, task: Task) -> Program:
-        """Return the debiasing, still to be done, and the network."""
-        check_two_labels("EDITS", task)
-        check_two_groups("EDITS", task)
         if self.drop >= task.num_features:
             raise ValueError(f"'drop' must leave some of the {task.num_features} features (got {self.drop})")
-        widths = (task.num_features, *[self.hidden] * (self.num_layers - 1), task.num_classes)
-        settings = Debiasing(self.alpha, self.beta, self.gamma, self.tau, self.debias_epochs, self.budget)
-        return _Debiased(GNN(self.backbone, widths, self.dropout), settings, self.drop)
+        return _Debiased(GNN(self.backbone, networks.widths(self, task), self.dropout), self)
 
 
-class _Debiased(Program):
+class _Debiased(networks.Network):
     """A network on a debiased graph.
 
     Buffers: `edges`, the debiased edges of the graph whose `edge_index` was `fitted_edges`; `scales`, the learnt
@@ -147,28 +102,28 @@ class _Debiased(Program):
     scales: Tensor
     kept: Tensor
     wasserstein: Tensor
+    network: GNN
 
-    def __init__(self, network: GNN, settings: Debiasing, drop: int) -> None:
-        super().__init__()
-        self.network, self.settings, self.drop = network, settings, drop
+    def __init__(self, network: GNN, settings: EDITS) -> None:
+        super().__init__(network)
+        self.settings = settings.with_params()
         for name in ("edges", "fitted_edges", "scales", "kept", "wasserstein"):
             self.register_buffer(name, None)
         self._operator: SparseOperator | None = None
 
     def prepare(self, task: Task, training: Training) -> None:
-        """Debias the graph."""
         contrast = _contrast(task)
         found = debias(task.x, task.edge_index, contrast, self.settings)
         self.edges, self.fitted_edges = found.edge_index, task.edge_index
         self.scales, self.wasserstein = found.scales, found.wasserstein
         gap = (contrast @ task.x).abs() / task.x.norm(dim=0).clamp(min=torch.finfo(task.x.dtype).tiny)
         by_gap = gap.argsort(descending=True, stable=True)
-        dropped = by_gap[found.scales[by_gap].argsort(stable=True)[: self.drop]]
+        dropped = by_gap[found.scales[by_gap].argsort(stable=True)[: self.settings.drop]]
         self.kept = torch.ones_like(found.scales).index_fill_(0, dropped, 0)
         self._operator = None
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Put a state back, and forget the operator of the edges before."""
+        """Restore a state, and drop the operator of the previous edges."""
         self._operator = None
         return super().load_state_dict(*args, **kwargs)
 
@@ -177,9 +132,11 @@ class _Debiased(Program):
         return logits
 
     def operator(self, task: Task) -> SparseOperator:
-        """Return the operator of the debiased graph, if this is the one that was; else of this one."""
+        """Return the operator of the debiased edges on the fitted graph, else of the graph's own edges."""
         if not torch.equal(task.edge_index, self.fitted_edges):
-            logger.warning("EDITS debiased the edges of the fitted graph; these are other edges, taken as they are")
+            logger.warning(
+                "EDITS debiased the edges of the fitted graph; these edges are different and are used unchanged"
+            )
             return task.operator(self.network.backbone)
         if self._operator is None:
             debiased = Task(Data(x=task.x, edge_index=self.edges), task.device, need_masks=False)

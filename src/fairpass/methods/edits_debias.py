@@ -8,20 +8,24 @@ The critic is linear, so all it needs of `[X~, A~X~, A~^2 X~]` are the differenc
     \frac{\partial W}{\partial \tilde A} = q\,(\tilde X w_1 + \tilde A \tilde X w_2)^\top
     + (\tilde A^\top q)(\tilde X w_2)^\top:
 
-a few products of `A~` with vectors give `W`, and its gradient has rank two. So an entry of the gradient costs two
-multiplications, and the pairs of nodes that it would join first can be found without computing all of it. Only
-those and the edges that exist are stored.
+a few products of `A~` with vectors give `W`, and its gradient has rank two. An entry of the gradient costs two
+multiplications, and its largest entries can be found without computing all of it. Only the pairs of these and the
+existing edges are stored.
 """
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softshrink
 from torch.optim import RMSprop
 from torch_geometric.utils import remove_self_loops, to_undirected
 
 from fairpass.methods.edits_pairs import LowRank, strongest_pairs
 from fairpass.nn import SparseOperator
+
+if TYPE_CHECKING:
+    from fairpass.methods.edits import EDITS
 
 # The authors' constants, which their code does not vary.
 _RATE, _LATE_RATE, _LATE = 0.003, 0.001, 400
@@ -29,55 +33,20 @@ _MOMENTUM = 0.9
 _SPARSITY_OF_SCALES, _SPARSITY_OF_EDGES = 5e-6, 5e-4
 _CRITIC_STEPS, _CRITIC_BOUND = 8, 0.02
 
-# The gradient changes slowly, so the pairs worth storing are looked for only now and then.
+# Rounds between two searches for promising pairs; the gradient changes slowly.
 _RENEWED_EVERY = 10
 
 
-@dataclass(frozen=True)
-class Debiasing:
-    """How to debias.
-
-    Attributes:
-        alpha: weight of staying close to the features, when the column scales are learnt.
-        beta: weight of the Wasserstein distance there.
-        gamma: weight of the Wasserstein distance when the edges are learnt, against staying close to them.
-        tau: an edge changes if its weight changed by more than this share of the largest change.
-        epochs: number of rounds.
-        budget: at most this share of the edges is removed, and at most as many are added.
-    """
-
-    alpha: float
-    beta: float
-    gamma: float
-    tau: float
-    epochs: int
-    budget: float
-
-
-@dataclass(frozen=True)
-class Debiased:
-    """The result of `debias`.
-
-    Attributes:
-        edge_index: the edges, both directions, sorted, no self-loops.
-        scales: of the columns, in [0, 1].
-        wasserstein: the critic's distance between the groups at every epoch.
-    """
+class Debiased(NamedTuple):
+    """The debiased edges (both directions, sorted, no self-loops), column scales, and the distance at every epoch."""
 
     edge_index: Tensor
     scales: Tensor
     wasserstein: Tensor
 
 
-def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: Debiasing) -> Debiased:
-    """Learn column scales and edges under which a critic finds the groups closer together.
-
-    Args:
-        x: features `(N, d)`.
-        edge_index: `(2, E)`, taken as undirected.
-        contrast: `q`, `(N,)`.
-        settings: how.
-    """
+def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: "EDITS") -> Debiased:
+    """Learn column scales and edges under which a critic finds the groups closer together; `contrast` is `q`."""
     graph = WeightedGraph(edge_index, len(x), settings.budget)
     norms = x.norm(dim=0)
     columns = x / norms.clamp(min=torch.finfo(x.dtype).tiny)
@@ -87,7 +56,7 @@ def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: Debiasing)
     critic.uniform_(-_CRITIC_BOUND, _CRITIC_BOUND).requires_grad_()
     optimizers = [RMSprop([part], lr=_RATE, eps=1e-4, foreach=False) for part in (critic, scales)]
     distances = []
-    for epoch in range(settings.epochs):
+    for epoch in range(settings.debias_epochs):
         rate = _RATE if epoch <= _LATE else _LATE_RATE
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = rate
@@ -100,7 +69,7 @@ def debias(x: Tensor, edge_index: Tensor, contrast: Tensor, settings: Debiasing)
         distances.append(float((weights * gaps * scales.detach()).sum()))
         moved = ((scales - 1) * length).norm()
         _step(optimizers[1], settings.alpha * moved + settings.beta * (weights * gaps * scales).sum())
-        scales.data.copy_(_shrunk(scales.detach(), rate * _SPARSITY_OF_SCALES).clamp(0, 1))
+        scales.data.copy_(softshrink(scales.detach(), rate * _SPARSITY_OF_SCALES).clamp(0, 1))
         near, far = (columns @ (scales.detach() * weight) for weight in weights[1:])
         gradient = LowRank(torch.stack([contrast, once], 1), torch.stack([near + graph @ far, far], 1))
         if epoch % _RENEWED_EVERY == 0:
@@ -115,21 +84,12 @@ def _step(optimizer: RMSprop, loss: Tensor) -> None:
     optimizer.step()
 
 
-def _shrunk(values: Tensor, by: float) -> Tensor:
-    """Return the soft threshold."""
-    return torch.nn.functional.softshrink(values, by)
-
-
 class WeightedGraph:
-    """A symmetric adjacency with self-loops, of weights in [0, 1] that are learnt.
+    """A symmetric adjacency with self-loops, of learnt weights in [0, 1].
 
-    Stored are the graph's own edges, at first of weight 1, and candidates for new ones, at first of weight 0;
-    both directions of each, as their gradients differ.
-
-    Args:
-        edge_index: `(2, E)`, taken as undirected.
-        num_nodes: number of nodes.
-        budget: number of candidates, and of edges that can be removed, as a share of the edges.
+    It stores the graph's own edges, which start with weight 1, and candidates for new ones, which start with weight 0;
+    both directions of each, as their gradients differ. `budget` is the number of candidates, and of edges that can be
+    removed, as a share of the edges.
     """
 
     def __init__(self, edge_index: Tensor, num_nodes: int, budget: float) -> None:
@@ -146,14 +106,14 @@ class WeightedGraph:
         return (self.structure.with_values(self.weights) @ vector[:, None])[:, 0]
 
     def renew(self, gradient: LowRank) -> None:
-        """Make candidates of the pairs of nodes whose weight the gradient would raise most."""
+        """Replace the candidates by the pairs of nodes whose weight the gradient would raise most."""
         nodes = self.structure.num_nodes
         pairs = strongest_pairs(LowRank(-gradient.left, gradient.right), self.budget, self.edges)
         renewed = SparseOperator.from_edge_index(torch.cat([self.edges, pairs, pairs.flip(0)], 1), nodes, "gat")
         stored, wanted = (s.row * nodes + s.col for s in (self.structure, renewed))
         place = torch.searchsorted(stored, wanted).clamp(max=len(stored) - 1)
         known = stored[place] == wanted
-        # What is not stored yet has weight 0; what is no longer stored has lost its reason to have more.
+        # New candidates start with weight 0.
         carried = (torch.where(known, old[place], 0.0) for old in (self.weights, self.original, self.velocity))
         self.weights, self.original, self.velocity = carried
         self.structure = renewed
@@ -163,17 +123,17 @@ class WeightedGraph:
         slope = gamma * gradient.entries(self.structure.row, self.structure.col)
         slope += 2 * (self.weights - self.original)
         self.velocity = _MOMENTUM * self.velocity + slope
-        moved = _shrunk(self.weights - rate * self.velocity, rate * _SPARSITY_OF_EDGES).clamp(0, 1)
+        moved = softshrink(self.weights - rate * self.velocity, rate * _SPARSITY_OF_EDGES).clamp(0, 1)
         self.weights = (moved + moved[self.structure.order]) / 2
         self.idle.descend(rate)
 
     def binary(self, tau: float) -> Tensor:
-        """Return the edges after the larger changes are made for good, and the others undone."""
+        """Return the edges after the larger changes only."""
         row, col = self.structure.row, self.structure.col
         change, existing = self.weights - self.original * self.idle.weight, self.original > 0
         added = ~existing & (change > tau * change.max())
         removed = existing & (row != col) & (change < tau * change.min())
-        # Both directions of an edge changed alike; of more than the budget, those that fell most are removed.
+        # Both directions of an edge changed alike. Within the budget, those that fell most are removed.
         falls = change[removed].sort().values
         if len(falls) > 2 * self.budget:
             removed &= change < falls[2 * self.budget]
@@ -181,16 +141,15 @@ class WeightedGraph:
 
 
 class Idle:
-    """An edge that the critic does not care about: sparsity alone lowers the weight of every edge like this.
+    """An edge without gradient from the critic, which only the L1 norm lowers.
 
-    Where the gradient is small, as on large graphs, that is most of what happens to an edge, and is no reason to
-    remove it.
+    Where the gradient is small, as on large graphs, this is most of an edge's change, and no reason to remove it.
     """
 
     def __init__(self) -> None:
         self.weight, self.velocity = 1.0, 0.0
 
     def descend(self, rate: float) -> None:
-        """Take the step that `WeightedGraph` takes."""
+        """Take the step of `WeightedGraph`."""
         self.velocity = _MOMENTUM * self.velocity + 2 * (self.weight - 1)
         self.weight = min(self.weight - rate * self.velocity - rate * _SPARSITY_OF_EDGES, 1.0)

@@ -11,18 +11,12 @@ _ENTRIES_AT_ONCE = 2**20
 
 
 class LowRank:
-    """The matrix `left right'`, of which only some entries are ever computed.
-
-    Args:
-        left: `(N, r)`.
-        right: `(N, r)`.
-    """
+    """The matrix `left right'`, both factors `(N, r)`; only some of its entries are ever computed."""
 
     def __init__(self, left: Tensor, right: Tensor) -> None:
         self.left, self.right = left, right
 
     def entries(self, row: Tensor, col: Tensor) -> Tensor:
-        """Return some entries."""
         return (self.left[row] * self.right[col]).sum(-1)
 
     def halves(self) -> tuple[Tensor, Tensor]:
@@ -36,13 +30,8 @@ class LowRank:
 def strongest_pairs(matrix: LowRank, count: int, edges: Tensor) -> Tensor:
     """Return the pairs of different nodes with the largest mean of their two entries, edges left out, `(2, count)`.
 
-    Nodes with similar rows are put into cells. What an entry between two cells can be at most follows from the
-    cells' ranges, so pairs of cells are looked at best first, until none can hold anything better.
-
-    Args:
-        matrix: whose entries are compared.
-        count: how many pairs; all there are if those are fewer.
-        edges: both directions of the pairs to leave out, `(2, E)`.
+    Nodes with similar rows are grouped into cells. The cells' ranges bound the entries between two cells, so pairs of
+    cells are visited best first, until no other can hold anything better. `edges` has both directions.
     """
     if count == 0:
         return edges.new_empty((2, 0))
@@ -50,7 +39,7 @@ def strongest_pairs(matrix: LowRank, count: int, edges: Tensor) -> Tensor:
     nodes = len(ahead)
     taken = (edges[0] * nodes + edges[1]).sort().values
     cells = _cells(ahead)
-    # Row `nodes` stands for the places that no node takes.
+    # Row `nodes` stands for the empty places of a cell.
     ahead, behind = (torch.cat([half, half[-1:]]) for half in (ahead, behind))
     first, second = torch.triu_indices(len(cells), len(cells), device=edges.device)
     bounds, order = _bounds(ahead[cells], behind[cells])[first, second].sort(descending=True)
@@ -82,7 +71,7 @@ def _contains(members: Tensor, values: Tensor) -> Tensor:
 
 
 def _cells(rows: Tensor) -> Tensor:
-    """Return nodes in cells of equal size, halved again and again where they spread most; empty places hold `N`."""
+    """Return nodes in cells of equal size, split repeatedly along their widest column; empty places hold `N`."""
     levels = min(max(0, ceil(log2(len(rows) / _CELL))), _MOST_HALVINGS)
     size = ceil(len(rows) / 2**levels)
     cells = torch.arange(size * 2**levels, device=rows.device).clamp(max=len(rows))[None]
@@ -96,7 +85,7 @@ def _cells(rows: Tensor) -> Tensor:
 
 
 def _bounds(ahead: Tensor, behind: Tensor) -> Tensor:
-    """Return what the product of a row in one cell with one in another is at most, `(C, C)`."""
+    """Return upper bounds of the product of a row in one cell with one in another, `(C, C)`."""
     ends = [(half.amin(1), half.amax(1)) for half in (ahead, behind)]
     corners = [a[:, None, :] * b[None, :, :] for a in ends[0] for b in ends[1]]
     return torch.stack(corners).amax(0).sum(-1)

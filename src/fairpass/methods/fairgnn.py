@@ -1,6 +1,7 @@
 """FairGNN: an adversary guesses the sensitive attribute, which is known for only some of the nodes."""
 
-from typing import Any, ClassVar, get_args
+from collections.abc import Mapping
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -8,98 +9,66 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
 from fairpass.errors import DataError
-from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_dropout, check_two_labels
+from fairpass.methods import networks
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
+from fairpass.parameters import Choice, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
-# Known nodes in the scripts that NIFTY's authors ran it with on the graphs they published.
-_KNOWN = {"german": 100, "bail": 100, "credit": 6000}
 
-
-class FairGNN(NodeClassifier):
+class FairGNN(networks.Published):
     r"""FairGNN (Dai and Wang 2021, `arXiv:2009.01454 <https://arxiv.org/abs/2009.01454>`_).
 
-    The sensitive attribute is known for some nodes only. A GCN :math:`E` is first trained to tell it, with
-    binary cross-entropy :math:`\mathrm{BCE}(E, s)` on those nodes; then :math:`\hat s` is `s` where known and
-    :math:`\sigma(E)` elsewhere. With :math:`h` = GNN, label logits :math:`y = \mathrm{linear}(h)` and an
-    adversary :math:`a = \mathrm{linear}(h)`, each epoch takes one step of encoder and label classifier on
+    The sensitive attribute is known for some nodes only. A GCN :math:`E` is first trained to predict it on those
+    nodes, with :math:`\mathrm{BCE}(E, s)`; then :math:`\hat s` is `s` where known and :math:`\sigma(E)` elsewhere.
+    With :math:`h` = GNN, label logits :math:`y = \mathrm{linear}(h)` and an adversary :math:`a = \mathrm{linear}(h)`,
+    each epoch takes one step of encoder and label classifier on
 
     .. math::
         \mathrm{BCE}(y, \text{labels})_{train} + \alpha\, |\mathrm{cov}(\hat s, \sigma(y))|
         - \beta\, \mathrm{BCE}(a, \hat s),
 
     the last two over all nodes, and then one of the adversary on :math:`\mathrm{BCE}(a, \hat s)`, `h` fixed.
-    More than two groups: one estimator output and one adversary for each, the covariances summed.
-
-    What differs from the public code: its estimator is the one with the best accuracy on the *test* nodes,
-    ours the last; it is fixed once trained, so :math:`\hat s` is computed once and not at every epoch (the
-    public code draws new dropout for it each time); and the epoch is selected like every other method's, not
-    by the least unfairness above a floor for accuracy.
-
-    Args:
-        alpha: weight of the covariance (the authors' scripts: 10 to 100).
-        beta: weight of the adversary (the authors' scripts: 1).
-        num_known: number of nodes whose sensitive attribute is used, drawn among those outside validation and
-            test where it is known; None: all of those.
-        backbone: of the encoder, `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-        num_layers: number of the encoder's convolutions.
-        hidden: width.
-        dropout: between convolutions.
-        estimator_epochs: epochs of the estimator.
-        training: settings of the training loop; learning rate and weight decay are the estimator's too.
+    With more than two groups there is one estimator output and one adversary per group, and the covariances are summed.
     """
 
-    name: ClassVar[str] = "fairgnn"
-    summary: ClassVar[str] = "adversarial debiasing, with sensitive attributes known for only some nodes"
+    alpha: float = parameter(
+        4.0,
+        "weight of the covariance (10 to 100 in the authors' scripts)",
+        LogUniform(0.1, 100),
+        Choice(4.0, 10.0, 50.0, 100.0),
+        at_least=0,
+    )
+    beta: float = parameter(
+        0.01, "weight of the adversary (1 in the authors' scripts)", LogUniform(1e-3, 10), Choice(0.01, 1.0), at_least=0
+    )
+    num_known: int | None = parameter(
+        200,
+        "number of nodes whose sensitive attribute is used, drawn among those outside validation and test where "
+        "it is known; None: all of them",
+        at_least=2,
+    )
+    backbone: Backbone = networks.backbone()
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout()
+    estimator_epochs: int = parameter(
+        800, "epochs of the estimator, with the learning rate and weight decay of `training`", at_least=0
+    )
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 4.0,
-        beta: float = 0.01,
-        num_known: int | None = 200,
-        backbone: Backbone = "gcn",
-        num_layers: int = 2,
-        hidden: int = 16,
-        dropout: float = 0.5,
-        estimator_epochs: int = 800,
-        training: Training | None = None,
-    ) -> None:
-        super().__init__(training=training)
-        check_at_least(0, alpha=alpha, beta=beta, estimator_epochs=estimator_epochs)
-        check_at_least(2, num_known=num_known)
-        check_at_least(1, num_layers=num_layers, hidden=hidden)
-        check_choice(get_args(Backbone), backbone=backbone)
-        check_dropout(dropout)
-        self.alpha, self.beta, self.num_known = alpha, beta, num_known
-        self.backbone, self.num_layers, self.hidden, self.dropout = backbone, num_layers, hidden, dropout
-        self.estimator_epochs = estimator_epochs
-
-    @classmethod
-    def default_training(cls) -> Training:
-        """Return the authors' settings."""
-        return Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)
-
-    @classmethod
-    def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> "FairGNN":
-        """Return the method as it was run on the benchmark graphs: one convolution, and fewer known nodes.
-
-        Args:
-            data_set: `"german"`, `"bail"` or `"credit"`.
-            backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-            training: settings of the training loop that are to be others than the default, e.g. `seed=1`.
-        """
-        check_choice(tuple(_KNOWN), data_set=data_set)
-        loop = cls.default_training().but(**training)
-        return cls(num_known=_KNOWN[data_set], num_layers=1, backbone=backbone, training=loop)
+    name = "fairgnn"
+    summary = "adversarial debiasing, with sensitive attributes known for only some nodes"
+    recommended_training = Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
+    takes_two = ("labels",)
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "german": {"num_known": 100, "num_layers": 1},
+        "bail": {"num_known": 100, "num_layers": 1},
+        "credit": {"num_known": 6000, "num_layers": 1},
+    }
 
     def build(self, task: Task) -> Program:
-        """Return estimator, encoder, classifier and adversary."""
-        check_two_labels("FairGNN", task)
-        # One logit tells two groups apart; more groups have one each.
+        # One logit is enough for two groups; more groups have one each.
         outputs = 1 if task.num_groups == 2 else task.num_groups
         estimator = GNN("gcn", (task.num_features, self.hidden, outputs), self.dropout)
         encoder = GNN(self.backbone, (task.num_features, *[self.hidden] * self.num_layers), self.dropout)
@@ -107,18 +76,17 @@ class FairGNN(NodeClassifier):
         return _Adversarial(estimator, encoder, adversary, self)
 
 
-class _Adversarial(Program):
+class _Adversarial(networks.SeveralOptimizers):
     draw: Tensor
 
     def __init__(self, estimator: GNN, encoder: GNN, adversary: nn.Linear, settings: FairGNN) -> None:
         super().__init__()
         self.estimator, self.encoder, self.adversary = estimator, encoder, adversary
         self.classifier = nn.Linear(adversary.in_features, 1)
-        self.alpha, self.beta = settings.alpha, settings.beta
-        self.num_known, self.estimator_epochs = settings.num_known, settings.estimator_epochs
-        # What the known nodes are drawn with: kept, so that a fit that is taken up again draws the same ones.
+        self.settings = settings.with_params()
+        # The seed of the draw of known nodes, kept so that a resumed fit draws the same ones.
         self.register_buffer("draw", torch.randint(2**62, ()))
-        # Gone as soon as the graph is, so that a fitted model does not hold on to it.
+        # Entries disappear with their graph, so that a fitted model does not keep it alive.
         self._beliefs: WeakKeyDictionary[Task, Tensor] = WeakKeyDictionary()
 
     def forward(self, task: Task) -> Tensor:
@@ -135,12 +103,11 @@ class _Adversarial(Program):
         }
 
     def prepare(self, task: Task, training: Training) -> None:
-        """Train the estimator on the known nodes."""
         known = self.known_nodes(task)
         targets = self._indicators(task.sens[known])
         optimizer = adam(self.estimator, training)
         self.estimator.train()
-        for _ in range(self.estimator_epochs):
+        for _ in range(self.settings.estimator_epochs):
             optimizer.zero_grad()
             torch.autograd.backward(bce(self.estimator(task.x, task.operator("gcn"))[known], targets))
             optimizer.step()
@@ -153,21 +120,13 @@ class _Adversarial(Program):
         train = task.train_nodes
         by_label = bce(logit[train, 0], task.y[train].to(logit))
         covariance = _covariance(sens, logit.sigmoid())
-        loss = by_label + self.alpha * covariance - self.beta * bce(self.adversary(hidden), sens)
-        self._step("classifier", loss)
-        by_adversary = bce(self.adversary(hidden.detach()), sens)
-        self._step("adversary", by_adversary)
+        loss = by_label + self.settings.alpha * covariance - self.settings.beta * bce(self.adversary(hidden), sens)
         return {
-            "loss": float(loss.detach()),
+            "loss": self.minimise(loss, "classifier"),
             "label": float(by_label.detach()),
             "covariance": float(covariance.detach()),
-            "adversary": float(by_adversary.detach()),
+            "adversary": self.minimise(bce(self.adversary(hidden.detach()), sens), "adversary"),
         }
-
-    def _step(self, name: str, loss: Tensor) -> None:
-        self.zero_grad()  # of all networks: each loss also reaches one that it must not move
-        torch.autograd.backward(loss)
-        self.optimizers[name].step()
 
     @torch.no_grad()
     def beliefs(self, task: Task) -> Tensor:
@@ -187,9 +146,10 @@ class _Adversarial(Program):
             if split in task.masks:
                 eligible = eligible & ~task.masks[split]
         nodes = eligible.nonzero().flatten()
-        if self.num_known is not None and self.num_known < len(nodes):
+        count = self.settings.num_known
+        if count is not None and count < len(nodes):
             generator = torch.Generator().manual_seed(int(self.draw))
-            nodes = nodes[torch.randperm(len(nodes), generator=generator)[: self.num_known].to(nodes.device)]
+            nodes = nodes[torch.randperm(len(nodes), generator=generator)[:count].to(nodes.device)]
         sizes = torch.bincount(task.sens[nodes], minlength=task.num_groups).tolist()
         if 0 in sizes:
             raise DataError(

@@ -1,9 +1,9 @@
 r"""FairVGNN's encoders: one layer of a backbone with a linear head on top, under many feature masks at once.
 
-A mask scales columns and `A` mixes rows, so :math:`A (X \odot m) W = (A X \odot m) W`: `A X` is made once for
-a graph. Then nothing but affine maps stand between `A X` and a head :math:`v`, not even batch normalisation,
-whose mean and variance follow from those of `A X`. So the logits under `K` masks are one product of `A X`
-with `K` vectors, :math:`(A X)(m_k \odot W v) + b^\top v`. Only attention needs a pass over the edges for each mask.
+A mask scales columns and `A` mixes rows, so :math:`A (X \odot m) W = (A X \odot m) W`, and `A X` is computed once for
+a graph. Between `A X` and a head :math:`v` there are only affine maps; the mean and variance of batch normalisation
+follow from those of `A X`. So the logits under `K` masks are one product of `A X` with `K` vectors,
+:math:`(A X)(m_k \odot W v) + b^\top v`. Only attention needs a pass over the edges for each mask.
 """
 
 from abc import abstractmethod
@@ -18,12 +18,7 @@ from fairpass.training import Task
 
 
 class MaskedEncoder(nn.Module):
-    """What the encoders share: the weights of the features, which are clamped.
-
-    Args:
-        num_features: number of features `d`.
-        hidden: width.
-    """
+    """One layer of width `hidden`; the weights of the features, `linear`, are clamped."""
 
     def __init__(self, num_features: int, hidden: int) -> None:
         super().__init__()
@@ -32,7 +27,7 @@ class MaskedEncoder(nn.Module):
 
     @abstractmethod
     def view(self, task: Task, nodes: Tensor | None) -> Any:
-        """Return all that `forward` needs to know of a graph for the logits of these nodes (None: all)."""
+        """Return what `forward` needs of a graph for the logits of these nodes (None: all)."""
 
     @abstractmethod
     def forward(self, view: Any, masks: Tensor, head: nn.Linear) -> Tensor:
@@ -48,12 +43,9 @@ class MaskedGCN(MaskedEncoder):
     r""":math:`\tilde A (X \odot m) W + b`."""
 
     def view(self, task: Task, nodes: Tensor | None) -> Tensor:
-        """Return the nodes' rows of `A X`."""
-        propagated = task.operator("gcn") @ task.x
-        return propagated if nodes is None else propagated[nodes]
+        return _rows(task.operator("gcn") @ task.x, nodes)
 
     def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
         directions = masks * (head.weight @ self.linear.weight)
         out: Tensor = directions @ view.T + head(self.bias)
         return out
@@ -67,19 +59,15 @@ class MaskedSAGE(MaskedEncoder):
         self.root = nn.Linear(num_features, hidden, bias=False)
 
     def view(self, task: Task, nodes: Tensor | None) -> Tensor:
-        """Return the nodes' rows of the neighbours' mean, and after them the nodes' own, `(n, 2 d)`."""
-        both = torch.cat([task.operator("sage") @ task.x, task.x], -1)
-        return both if nodes is None else both[nodes]
+        return _rows(torch.cat([task.operator("sage") @ task.x, task.x], -1), nodes)
 
     def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
         directions = masks.repeat(1, 2) * (head.weight @ torch.cat([self.linear.weight, self.root.weight], -1))
         out: Tensor = directions @ view.T + head(self.bias)
         return out
 
     @torch.no_grad()
     def clamp(self, bound: Tensor) -> None:
-        """Clamp the weights of feature `i`, of a node itself as of its neighbours, to `+- bound[i]`."""
         super().clamp(bound)
         self.root.weight.clamp_(-bound, bound)
 
@@ -106,15 +94,12 @@ class MaskedGIN(MaskedEncoder):
         self.register_buffer("variance", torch.ones(hidden))
 
     def view(self, task: Task, nodes: Tensor | None) -> Moments:
-        """Return the nodes' rows of `A X` and its moments."""
         propagated = task.operator("gin") @ task.x
         mean = propagated.mean(0)
         centred = propagated - mean
-        rows = propagated if nodes is None else propagated[nodes]
-        return Moments(rows, mean, centred.T @ centred / len(centred))
+        return Moments(_rows(propagated, nodes), mean, centred.T @ centred / len(centred))
 
     def forward(self, view: Moments, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
         masked = masks[:, None, :] * self.linear.weight  # (K, hidden, d)
         mean, variance = self._statistics(masked, view)
         scale = self.scale * (variance + self.epsilon).rsqrt()
@@ -133,7 +118,7 @@ class MaskedGIN(MaskedEncoder):
 
 
 class Neighbourhoods(NamedTuple):
-    """Features, and who attends to whom as far as it matters to these nodes."""
+    """The features, the edges into some nodes, and these nodes (None: all)."""
 
     x: Tensor
     structure: SparseOperator
@@ -148,7 +133,6 @@ class MaskedGAT(MaskedEncoder):
         self.attention = Attention(hidden)
 
     def view(self, task: Task, nodes: Tensor | None) -> Neighbourhoods:
-        """Return the features and the edges into the nodes."""
         if nodes is None:
             return Neighbourhoods(task.x, task.operator("gat"), None)
         wanted = torch.zeros(task.num_nodes, dtype=torch.bool, device=task.device)
@@ -157,8 +141,7 @@ class MaskedGAT(MaskedEncoder):
         return Neighbourhoods(task.x, SparseOperator.from_edge_index(inwards, task.num_nodes, "gat"), nodes)
 
     def forward(self, view: Neighbourhoods, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the logits, `(K, n)`."""
-        # Attention is made of two products with a vector, and the head is a third; no mask needs more of `X W`.
+        # Attention needs two products of `X W` with a vector, and the head a third.
         vectors = torch.cat([self.attention.b_target.T, self.attention.b_source.T, head.weight])
         products = (masks[:, None, :] * (vectors @ self.linear.weight)) @ view.x.T  # (K, 3, N)
         slope = self.attention.negative_slope
@@ -170,8 +153,7 @@ class MaskedGAT(MaskedEncoder):
 def attended(target: Tensor, source: Tensor, value: Tensor, structure: SparseOperator, slope: float) -> Tensor:
     r"""Return :math:`\sum_j a_{ij} v_j`, :math:`a_{i\cdot}` the softmax over `j` of LeakyReLU(target_i + source_j).
 
-    The gradient is by hand, because this is where the time goes: step by step, an epoch on the Bail graph takes
-    more than twice as long.
+    The gradient is written by hand: with autograd, an epoch on the Bail graph takes more than twice as long.
     """
     out: Tensor = _Attended.apply(target, source, value, structure, slope)  # type: ignore[no-untyped-call] # torch's own
     return out
@@ -203,6 +185,10 @@ class _Attended(torch.autograd.Function):
         by_target = (structure.with_values(by_score) @ torch.ones_like(grad)[:, None])[:, 0]
         by_source, by_value = (torch.zeros_like(grad).index_add_(0, structure.col, part) for part in (by_score, share))
         return by_target, by_source, by_value, None, None
+
+
+def _rows(values: Tensor, nodes: Tensor | None) -> Tensor:
+    return values if nodes is None else values[nodes]
 
 
 ENCODERS: dict[Backbone, type[MaskedEncoder]] = {

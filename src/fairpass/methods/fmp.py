@@ -1,17 +1,18 @@
-"""FMP: an MLP, then message passing with a primal-dual step towards equal mean predictions in each layer."""
+"""FMP: an MLP, then message passing whose layers take a primal-dual step towards equal mean predictions."""
 
 from itertools import combinations
-from typing import ClassVar, Literal, cast, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Groups
+from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_dropout
 from fairpass.nn import MLP, SparseOperator
 from fairpass.nn.group_estimator import GroupEstimator
 from fairpass.nn.validation import check_buffers
+from fairpass.parameters import Choice, Integers, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
 
@@ -21,7 +22,7 @@ Penalty = Literal["l2", "l1"]
 class FMP(NodeClassifier):
     r"""Fair message passing (Jiang et al. 2022, `arXiv:2202.04187 <https://arxiv.org/abs/2202.04187>`_).
 
-    :math:`X^{(0)} = H = \mathrm{MLP}(X)`, then `K` layers that descend
+    :math:`F^{(0)} = H = \mathrm{MLP}(X)`, then `K` layers that descend
 
     .. math::
         \tfrac12 \|F - H\|^2 + \tfrac{\lambda_s}{2} \mathrm{tr}\big(F^\top (I - \tilde A) F\big)
@@ -29,7 +30,7 @@ class FMP(NodeClassifier):
 
     trained with cross-entropy. :math:`D` has a row for each pair of groups, :math:`1/N_b` on the one and
     :math:`-1/N_a` on the other, so that :math:`D\,\mathrm{softmax}(F)` are the differences between their mean
-    predictions; nodes of unknown group have a column of zeros. With :math:`\gamma = 1/(1 + \lambda_s)`,
+    predictions; the columns of nodes of unknown group are zero. With :math:`\gamma = 1/(1 + \lambda_s)`,
     :math:`\beta = 1/(2\gamma)` and :math:`g(u) = \nabla_F \langle u, D\,\mathrm{softmax}(F)\rangle` at the
     layer's input, a layer is
 
@@ -39,59 +40,33 @@ class FMP(NodeClassifier):
         \bar u &= u + \beta D\, \mathrm{softmax}\big(Y - \gamma g(u)\big), &
         F' &= Y - \gamma g\big(\mathrm{prox}(\bar u)\big),
 
-    where :math:`\mathrm{prox}(u) = \frac{2\lambda_f}{2\lambda_f + \beta} u` for the squared norm (`"l2"`);
-    for the other (`"l1"`) it clips each entry to :math:`[-\lambda_f, \lambda_f]`. A clipped dual moves no
-    node further than about :math:`\lambda_f / N_a`, next to nothing on large graphs. The other step is mild,
-    too: the slope of a softmax is at most 1/2, so it takes away at most about a quarter of a difference.
-
-    What differs from the public code: it divides both halves of `D` by `N` instead of by each group's size,
-    so that the rows are no differences of means; it writes `D` into the sensitive vector in place, so that
-    later epochs and runs see another one; it takes the softmax in `g` at :math:`D^\top u`
-    instead of at `F`, which is no gradient. More than two groups are not in the paper; for two, the
-    pseudo-inverse is its :math:`1/(\gamma D D^\top)`. The message passing replaces a backbone: it has none.
-
-    Args:
-        K: layers of message passing.
-        lambda_f: weight of fairness.
-        lambda_s: weight of smoothness.
-        penalty: `"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values.
-        num_layers: layers of the MLP.
-        hidden: width of the MLP.
-        dropout: in the MLP.
-        training: settings of the training loop.
+    where :math:`\mathrm{prox}(u) = \frac{2\lambda_f}{2\lambda_f + \beta} u` for the squared norm (`"l2"`), and clips
+    each entry to :math:`[-\lambda_f, \lambda_f]` for `"l1"`. A clipped dual moves no node further than about
+    :math:`\lambda_f / N_a`, next to nothing on large graphs. The other step is mild, too: the slope of a softmax is
+    at most 1/2, so a layer removes at most about a quarter of a difference.
     """
 
-    name: ClassVar[str] = "fmp"
-    per_member: ClassVar[tuple[str, ...] | None] = ("lambda_f", "lambda_s")
-    summary: ClassVar[str] = "message passing with a primal-dual step towards equal mean predictions"
+    K: int = parameter(5, "number of message passing layers", Integers(1, 6), Choice(2, 5), at_least=1)
+    lambda_f: float = parameter(
+        3.0, "weight of fairness", LogUniform(0.1, 100), Choice(1.0, 3.0, 10.0, 30.0), at_least=0, per_member=True
+    )
+    lambda_s: float = parameter(
+        3.0, "weight of smoothness", LogUniform(0.1, 10), Choice(1.0, 3.0), at_least=0, per_member=True
+    )
+    penalty: Penalty = parameter(
+        "l2", '`"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values'
+    )
+    num_layers: int = networks.num_layers()
+    hidden: int = networks.hidden()
+    dropout: float = networks.dropout(0.0, searched=False)
 
-    def __init__(
-        self,
-        *,
-        K: int = 5,
-        lambda_f: float = 3.0,
-        lambda_s: float = 3.0,
-        penalty: Penalty = "l2",
-        num_layers: int = 2,
-        hidden: int = 16,
-        dropout: float = 0.0,
-        training: Training | None = None,
-    ) -> None:
-        super().__init__(training=training)
-        check_at_least(1, K=K, num_layers=num_layers, hidden=hidden)
-        check_at_least(0, lambda_f=lambda_f, lambda_s=lambda_s)
-        check_choice(get_args(Penalty), penalty=penalty)
-        check_dropout(dropout)
-        self.K, self.lambda_f, self.lambda_s, self.penalty = K, lambda_f, lambda_s, penalty
-        self.num_layers, self.hidden, self.dropout = num_layers, hidden, dropout
-
-    @classmethod
-    def default_training(cls) -> Training:
-        """Return the authors' settings."""
-        return Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)
+    name = "fmp"
+    summary = "message passing with a primal-dual step towards equal mean predictions"
+    recommended_training = Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
+    search_order = ("lambda_f", "lambda_s", "K")
+    joins_populations = True
 
     def build(self, task: Task) -> Program:
-        """Return MLP and message passing."""
         mlp = MLP(task.num_features, task.num_classes, self.num_layers, self.hidden, self.dropout)
         return _FairMessagePassing(mlp, FMPPropagation(self.K, self.lambda_f, self.lambda_s, self.penalty), task)
 
@@ -99,8 +74,8 @@ class FMP(NodeClassifier):
 class _FairMessagePassing(Program):
     """An MLP and message passing.
 
-    Buffers, kept of the fitted graph: `duals`, what each layer multiplies the groups' contrasts with,
-    `(K, pairs, c)`; and `scales`, what a node of each group counts.
+    Buffers of the fitted graph: `duals` `(K, pairs, c)`, the factors of the groups' contrasts in each layer, and
+    `scales`, the weight of a node of each group.
     """
 
     duals: Tensor | None
@@ -119,8 +94,13 @@ class _FairMessagePassing(Program):
         return self.mlp.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
-        logits, _ = self.propagation(self.mlp(task.x), task.operator("gcn"), GroupGaps(task.groups))
-        return cast("Tensor", logits)
+        return self._propagate(task, task.groups)[0]
+
+    def _propagate(self, task: Task, groups: Groups, duals: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        moved: tuple[Tensor, Tensor] = self.propagation(
+            self.mlp(task.x), task.operator("gcn"), GroupGaps(groups), duals
+        )
+        return moved
 
     @property
     def keeps_reference(self) -> bool:
@@ -128,18 +108,16 @@ class _FairMessagePassing(Program):
 
     @torch.no_grad()
     def finish(self, task: Task) -> None:
-        _, self.duals = self.propagation(self.mlp(task.x), task.operator("gcn"), GroupGaps(task.groups))
+        self.duals = self._propagate(task, task.groups)[1]
         self.scales = task.groups.scales.clone()
         self.estimator.take(task.group_estimator)
 
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
-        """Return the logits of nodes that are moved by the fitted graph's differences, or by their own."""
+        """Return the logits of nodes that are moved by the differences of the fitted graph, or by their own."""
         shares = group_shares(task, self.num_groups, unknown_group, self.estimator)
         if reference == "batch" or self.scales is None:
             return super().score(task, reference, unknown_group)
-        gaps = GroupGaps(Groups.of_others(self.scales, shares))
-        logits, _ = self.propagation(self.mlp(task.x), task.operator("gcn"), gaps, self.duals)
-        return cast("Tensor", logits)
+        return self._propagate(task, Groups.of_others(self.scales, shares), self.duals)[0]
 
     def check_state(self) -> None:
         super().check_state()
@@ -150,9 +128,9 @@ class _FairMessagePassing(Program):
 
 
 class FMPPropagation(nn.Module):
-    """The message passing of :class:`FMP`; it has no parameters to learn."""
+    """The message passing of :class:`FMP`, without learnt parameters."""
 
-    per_member = ("lambda_f", "lambda_s")
+    per_member = FMP.per_member
 
     def __init__(self, K: int, lambda_f: float, lambda_s: float, penalty: Penalty = "l2") -> None:
         super().__init__()
@@ -175,7 +153,7 @@ class FMPPropagation(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return the representations after `K` layers, `(N, c)`, and the layers' duals, `(K, pairs, c)`.
 
-        With `duals` of other nodes the nodes are moved by these, and not by their own differences.
+        With `duals` of other nodes, these move the nodes instead of their own differences.
         """
         F, gamma, used = H, self.gamma, []
         for layer in range(self.K):
@@ -212,7 +190,7 @@ class GroupGaps:
         identity = torch.eye(count, dtype=torch.float64)
         contrast = (identity[high] - identity[low]).to(groups.sizes.device)
         self.transposed = groups.membership @ contrast.T.to(groups.membership)
-        # With more than two groups D D' is singular; in double precision its zeros are plain to see.
+        # With more than two groups D D' is singular; its zeros are unmistakable in double precision.
         gram = (contrast / groups.sizes) @ contrast.T
         self.inverse = torch.linalg.pinv(gram, rtol=1e-9, hermitian=True).to(self.transposed)
 
@@ -227,5 +205,5 @@ class GroupGaps:
 
 
 def _softmax(rows: Tensor) -> Tensor:
-    # Of tall, narrow matrices PyTorch takes a column's softmax several times as fast as a row's.
+    # For tall, narrow matrices, PyTorch's softmax over columns is several times as fast as over rows.
     return rows.mT.softmax(-2).mT

@@ -59,24 +59,20 @@ class FairMessagePassing(Program):
 
     @property
     def is_random(self) -> bool:
-        """Return whether the encoder drops units or the layers sample nodes; of a user's module nothing is known."""
         if self.propagation.sample is not None or not isinstance(self.encoder, Encoder):
             return True
         return self.encoder.dropout > 0
 
     def prepare(self, task: Task, training: Training) -> None:
-        """Measure the features."""
         self.scaler.fit(task.x)
 
     def forward(self, task: Task) -> Tensor:
-        """Return the logits of all nodes, `(..., N, c)`."""
         logits = self.encode(task)
         moved: Tensor = self.propagation(self._points(logits), self._operator(task), self._groups(logits, task))
         return self._logits(moved)
 
     @property
     def keeps_reference(self) -> bool:
-        """Return whether the reference was recorded."""
         return super().keeps_reference and self.reference is not None and not self.reference.is_empty
 
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
@@ -121,7 +117,6 @@ class FairMessagePassing(Program):
 
     @torch.no_grad()
     def finish(self, task: Task) -> None:
-        """Keep what a node's score needs of the fitted graph: calibration, estimate of the groups, and reference."""
         with norm_statistics(self, "keep"):
             logits = self.encode(task)
         if self.criterion != "dp":
@@ -132,7 +127,6 @@ class FairMessagePassing(Program):
             self.propagation.record(self._points(logits), self._operator(task), groups, self.reference)
 
     def check_state(self) -> None:
-        """Raise `ValueError` if calibration, estimate or reference of a file do not fit."""
         super().check_state()
         classes = len(self.basis)
         self.estimator.check(self.num_groups, self.num_features)

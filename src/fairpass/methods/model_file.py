@@ -1,4 +1,4 @@
-"""A classifier as its file says it is."""
+"""Reading a classifier from its file, and describing its parameters for one."""
 
 import inspect
 import os
@@ -55,3 +55,14 @@ def restored(
             f"'{path}' does not fit this version of {found.name!r} (it was written with {header['versions']}): {error}"
         ) from None
     return model, program
+
+
+def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyper-parameters as a file holds them: functions by name."""
+    return {name: {"function": _name(value)} if callable(value) else value for name, value in parameters.items()}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Return where a function is defined; a `functools.partial` and other callable objects have no name themselves."""
+    named = function if hasattr(function, "__qualname__") else getattr(function, "func", type(function))
+    return f"{named.__module__}.{named.__qualname__}"

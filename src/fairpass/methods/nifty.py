@@ -1,6 +1,7 @@
-"""NIFTY: representations that do not change when the sensitive attribute is flipped, the graph disturbed."""
+"""NIFTY: representations that do not change when the sensitive attribute is flipped and the graph is perturbed."""
 
-from typing import Any, ClassVar, get_args
+from collections.abc import Mapping
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -11,100 +12,64 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import spectral_norm
 
 from fairpass.errors import DataError
-from fairpass.methods.base import NodeClassifier
-from fairpass.methods.checks import check_at_least, check_choice, check_fraction, check_two_groups, check_two_labels
+from fairpass.methods import networks
 from fairpass.nn import SparseOperator
 from fairpass.nn.convolution import Backbone, convolution
+from fairpass.parameters import Choice, LogUniform, Uniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
 View = tuple[Tensor, SparseOperator]
 
-# The authors' scripts: parameters and settings other than the defaults.
-_AUTHORS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "german": ({"similarity": 0.6, "drop_edges": 0.001}, {"epochs": 1000}),
-    "bail": ({}, {}),
-    "credit": ({}, {}),
-}
 
-
-class NIFTY(NodeClassifier):
+class NIFTY(networks.Published):
     r"""NIFTY (Agarwal et al. 2021, `arXiv:2102.13186 <https://arxiv.org/abs/2102.13186>`_).
 
-    At each epoch two views of the graph are drawn. Both lose edges at random, and in both one random number
-    is added to randomly picked columns, never the sensitive one; in the second the sensitive column is
-    flipped. The encoder's output for view :math:`v` goes through the projector to :math:`p_v`, and on through
-    the predictor to :math:`q_v`. With :math:`D(q, p) = -\cos(q, p)` averaged over the training nodes, and no
-    gradient through `p`, these three networks take a step on
+    Each epoch draws two views of the graph. Both lose random edges, and one random number is added to random columns
+    other than the sensitive one; in the second view the sensitive column is flipped. The encoder's output for view
+    :math:`v` goes through the projector to :math:`p_v`, and on through the predictor to :math:`q_v`. With
+    :math:`D(q, p) = -\cos(q, p)` averaged over the training nodes, without gradient through `p`, these three networks
+    take a step on
 
     .. math:: L_s = \lambda \tfrac12 \big(D(q_1, p_2) + D(q_2, p_1)\big),
 
-    and then, the same views encoded again, encoder and classifier one on
+    and then encoder and classifier take one, with the same views encoded again, on
 
     .. math:: L_c = (1 - \lambda) \tfrac12 \big(\mathrm{BCE}_1 + \mathrm{BCE}_2\big).
 
-    The encoder is one convolution; the weights of all layers are divided by their spectral norm. Predictions
-    are made from the undisturbed graph.
+    The encoder is one convolution; the weights of all layers are divided by their spectral norm. Predictions use the
+    original graph.
 
-    What differs from the public code: the gradients of :math:`L_s` are cleared before the step on
-    :math:`L_c`; an undirected edge is dropped as a whole, so that a view is undirected too; the epoch is
-    selected like every other method's, not by the validation loss. GIN's layers have no batch normalisation.
-
-    The sensitive attribute must be a column of `x` with two values; one is flipped to the other, `s -> 1 - s`
-    if they are 0 and 1. Nodes of unknown group keep theirs, and are left out of :math:`L_s`.
-
-    Args:
-        similarity: :math:`\lambda`, weight of similarity against labels.
-        drop_edges: share of edges dropped.
-        noise: probability with which a column is picked for noise.
-        backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-        hidden: width.
-        training: settings of the training loop.
+    The sensitive attribute must be a column of `x` with two values, which are swapped. Nodes of unknown group keep
+    theirs and are left out of :math:`L_s`.
     """
 
-    name: ClassVar[str] = "nifty"
-    summary: ClassVar[str] = "representations that do not change when the sensitive attribute is flipped"
+    similarity: float = parameter(
+        0.5,
+        r"weight :math:`\lambda` of similarity against labels",
+        Uniform(0.1, 0.9),
+        Choice(0.4, 0.6, 0.8),
+        at_least=0,
+        at_most=1,
+    )
+    drop_edges: float = parameter(
+        0.1, "share of dropped edges", LogUniform(1e-3, 0.5), Choice(0.001, 0.1), at_least=0, at_most=1
+    )
+    noise: float = parameter(0.1, "probability of adding noise to a column", Uniform(0, 0.5), at_least=0, at_most=1)
+    backbone: Backbone = networks.backbone()
+    hidden: int = networks.hidden()
 
-    def __init__(
-        self,
-        *,
-        similarity: float = 0.5,
-        drop_edges: float = 0.1,
-        noise: float = 0.1,
-        backbone: Backbone = "gcn",
-        hidden: int = 16,
-        training: Training | None = None,
-    ) -> None:
-        super().__init__(training=training)
-        check_fraction(similarity=similarity, drop_edges=drop_edges, noise=noise)
-        check_choice(get_args(Backbone), backbone=backbone)
-        check_at_least(1, hidden=hidden)
-        self.similarity, self.drop_edges, self.noise = similarity, drop_edges, noise
-        self.backbone, self.hidden = backbone, hidden
-
-    @classmethod
-    def default_training(cls) -> Training:
-        """Return the authors' settings."""
-        return Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)
-
-    @classmethod
-    def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> "NIFTY":
-        """Return the method as the authors configure it.
-
-        Args:
-            data_set: `"german"`, `"bail"` or `"credit"`.
-            backbone: `"gcn"`, `"gin"`, `"gat"` or `"sage"`.
-            training: settings of the training loop that are to be others than the authors', e.g. `seed=1`.
-        """
-        check_choice(tuple(_AUTHORS), data_set=data_set)
-        parameters, settings = _AUTHORS[data_set]
-        loop = cls.default_training().but(**{**settings, **training})
-        return cls(**parameters, backbone=backbone, training=loop)
+    name = "nifty"
+    summary = "representations that do not change when the sensitive attribute is flipped"
+    recommended_training = Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
+    takes_two = ("labels", "groups")
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "german": {"similarity": 0.6, "drop_edges": 0.001, "epochs": 1000},
+        "bail": {},
+        "credit": {},
+    }
 
     def build(self, task: Task) -> Program:
-        """Return encoder, projector, predictor and classifier."""
-        check_two_labels("NIFTY", task)
-        check_two_groups("NIFTY", task)
         if task.sens_column is None:
             raise DataError(
                 "'data.sens_column' must be the column of 'data.x' that NIFTY flips (got None: the sensitive "
@@ -113,28 +78,22 @@ class NIFTY(NodeClassifier):
         return _Contrastive(task.num_features, self)
 
 
-class _Contrastive(Program):
+class _Contrastive(networks.SeveralOptimizers):
     def __init__(self, num_features: int, settings: NIFTY) -> None:
         super().__init__()
-        width = settings.hidden
+        self.settings, width = settings.with_params(), settings.hidden
         self.encoder = convolution(settings.backbone, num_features, width)
-        self.projector = nn.Sequential(
-            nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width), nn.BatchNorm1d(width)
-        )
-        self.predictor = nn.Sequential(
-            nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width)
-        )
+        self.projector = nn.Sequential(*_block(width), nn.ReLU(), *_block(width))
+        self.predictor = nn.Sequential(*_block(width), nn.ReLU(), nn.Linear(width, width))
         self.classifier = nn.Linear(width, 1)
         for part in (self.projector, self.predictor, self.classifier):
             part.apply(_draw_weights)
         _normalise_weights(self)
-        self.backbone, self.similarity = settings.backbone, settings.similarity
-        self.drop_edges, self.noise = settings.drop_edges, settings.noise
-        # Gone as soon as the graph is, so that a fitted model does not hold on to it.
+        # Entries disappear with their graph, so that a fitted model does not keep it alive.
         self._views: WeakKeyDictionary[Task, Views] = WeakKeyDictionary()
 
     def forward(self, task: Task) -> Tensor:
-        return two_logits(self.classifier(self.encoder(task.x, task.operator(self.backbone))))
+        return two_logits(self.classifier(self.encoder(task.x, task.operator(self.settings.backbone))))
 
     def configure(self, training: Training) -> None:
         self.optimizers = {
@@ -144,51 +103,39 @@ class _Contrastive(Program):
 
     def epoch(self, task: Task) -> dict[str, float]:
         if task not in self._views:
-            self._views[task] = Views(task, self.backbone, drop_edges=self.drop_edges, noise=self.noise)
-        first, second = self._views[task].draw()
-        weight = self.similarity
-        # Each use of a weight iterates its spectral norm again; cached, both views have the same.
+            self._views[task] = Views(task, self.settings)
+        views = self._views[task].draw()
+        weight = self.settings.similarity
+        # Each use of a weight iterates its spectral norm again; with the cache both views have the same.
         with parametrize.cached():
-            similarity = self._similarity_loss(first, second, task)
-            self._step("similarity", weight * similarity)
+            similarity = self._similarity_loss(views, task)
+            self.minimise(weight * similarity, "similarity")
         with parametrize.cached():
-            by_label = self._label_loss(first, second, task)
-            self._step("label", (1 - weight) * by_label)
+            by_label = self._label_loss(views, task)
+            self.minimise((1 - weight) * by_label, "label")
         s, c = float(similarity.detach()), float(by_label.detach())
         return {"loss": weight * s + (1 - weight) * c, "similarity": s, "label": c}
 
-    def _similarity_loss(self, first: View, second: View, task: Task) -> Tensor:
+    def _similarity_loss(self, views: tuple[View, View], task: Task) -> Tensor:
         nodes = task.train_nodes[task.sens[task.train_nodes] >= 0]
-        projected = [self.projector(self.encoder(*view)) for view in (first, second)]
-        # Both go through batch normalisation whole: its statistics are those of all nodes.
+        projected = [self.projector(self.encoder(*view)) for view in views]
+        # All nodes go through the predictor, because batch normalisation needs the statistics of all.
         p1, p2 = (p[nodes].detach() for p in projected)
         q1, q2 = (self.predictor(p)[nodes] for p in projected)
         return -(cosine_similarity(q1, p2).mean() + cosine_similarity(q2, p1).mean()) / 2
 
-    def _label_loss(self, first: View, second: View, task: Task) -> Tensor:
+    def _label_loss(self, views: tuple[View, View], task: Task) -> Tensor:
         nodes = task.train_nodes
-        logits = [self.classifier(self.encoder(*view)[nodes])[:, 0] for view in (first, second)]
+        logits = [self.classifier(self.encoder(*view)[nodes])[:, 0] for view in views]
         labels = task.y[nodes].to(logits[0])
         return (bce(logits[0], labels) + bce(logits[1], labels)) / 2
 
-    def _step(self, name: str, loss: Tensor) -> None:
-        self.zero_grad()
-        torch.autograd.backward(loss)
-        self.optimizers[name].step()
-
 
 class Views:
-    """Draws the two disturbed views of a graph, in the second of which the sensitive column is flipped.
+    """Draws two perturbed views of a graph, the second with the sensitive column flipped."""
 
-    Args:
-        task: the graph.
-        backbone: whose operator a view has.
-        drop_edges: share of edges a view lacks.
-        noise: probability with which a column is picked for noise.
-    """
-
-    def __init__(self, task: Task, backbone: Backbone, *, drop_edges: float, noise: float) -> None:
-        self.x, self.column, self.noise = task.x, task.sens_column, noise
+    def __init__(self, task: Task, settings: NIFTY) -> None:
+        self.x, self.column, self.noise = task.x, task.sens_column, settings.noise
         column = task.x[:, self.column]
         known = task.sens >= 0
         values = torch.unique(column[known])
@@ -198,7 +145,7 @@ class Views:
                 f"(got {len(values)})"
             )
         self._flipped = torch.where(known, values.sum() - column, column)
-        self._edges = EdgeDropout(task, backbone, drop_edges)
+        self._edges = EdgeDropout(task, settings.backbone, settings.drop_edges)
 
     def draw(self) -> tuple[View, View]:
         """Return features and operator of both views."""
@@ -215,19 +162,19 @@ class Views:
 class EdgeDropout:
     """Draws a backbone's operator of the graph without some of its edges.
 
-    The places of the entries are found once; a draw sets those of dropped edges to zero and normalises again,
-    which takes as long as a few products. Only attention, which knows no zeros, needs new places each time.
+    The sparsity pattern is found once. A draw sets dropped entries to zero and normalises again, which takes as long as
+    a few products. Only attention, which has no zeros, needs a new pattern each time.
     """
 
     def __init__(self, task: Task, backbone: Backbone, share: float) -> None:
         self.whole, self.backbone, self.share = task.operator(backbone), backbone, share
         self.structure = structure = task.operator("gat")
         self.loop = structure.row == structure.col
-        # Every node has an entry for itself here; only those with a loop in the graph are their own neighbours.
+        # The pattern has a loop at every node; only nodes with a loop in the graph are their own neighbours.
         source, target = task.edge_index
         self.neighbour = ~self.loop | torch.isin(structure.row, source[source == target])
         low, high = torch.minimum(structure.row, structure.col), torch.maximum(structure.row, structure.col)
-        # Both directions of an edge have one number, and so one fate.
+        # Both directions of an edge have the same number, so they are dropped together.
         pairs, self.pair = torch.unique(low * structure.num_nodes + high, return_inverse=True)
         self.num_pairs, self.dtype = len(pairs), task.x.dtype
 
@@ -244,16 +191,21 @@ class EdgeDropout:
         values = kept.to(self.dtype)
         if self.backbone == "sage":
             values = values * self.neighbour
-            degree = structure.with_values(values) @ values.new_ones((structure.num_nodes, 1))
-            values = values / degree[structure.row, 0].clamp(min=1)
+            values = values / self._degrees(values)[structure.row].clamp(min=1)
             return SparseOperator(structure.with_values(values), structure.transposed_with_values(values))
         if self.backbone == "gcn":
-            degree = structure.with_values(values) @ values.new_ones((structure.num_nodes, 1))
-            scale = degree[:, 0].rsqrt()
+            scale = self._degrees(values).rsqrt()
             values = values * scale[structure.row] * scale[structure.col]
         matrix = structure.with_values(values)
         transpose = matrix if structure.is_symmetric else structure.transposed_with_values(values)
         return SparseOperator(matrix, transpose)
+
+    def _degrees(self, values: Tensor) -> Tensor:
+        return (self.structure.with_values(values) @ values.new_ones((self.structure.num_nodes, 1)))[:, 0]
+
+
+def _block(width: int) -> list[nn.Module]:
+    return [nn.Linear(width, width), nn.BatchNorm1d(width)]
 
 
 def _draw_weights(module: nn.Module) -> None:
@@ -263,7 +215,7 @@ def _draw_weights(module: nn.Module) -> None:
 
 
 def _normalise_weights(module: nn.Module) -> None:
-    """Divide every weight matrix by its spectral norm from now on."""
+    """Divide every weight matrix by its spectral norm at each use."""
     for part in list(module.modules()):
         weight = getattr(part, "weight", None)
         if isinstance(weight, nn.Parameter) and weight.dim() == 2:

@@ -15,14 +15,14 @@ from typing import Any
 from fairpass.errors import FairpassError
 from fairpass.methods.base import NodeClassifier
 
-_OWN = {
-    "constant": "fairpass.methods.constant:Constant",
-    "gcn": "fairpass.methods.gnn:GCN",
-    "gin": "fairpass.methods.gnn:GIN",
-    "gat": "fairpass.methods.gnn:GAT",
-    "sage": "fairpass.methods.gnn:SAGE",
-    "mlp": "fairpass.methods.gnn:MLPClassifier",
-    "logistic": "fairpass.methods.logistic:Logistic",
+OWN: dict[str, str] = {
+    "constant": "fairpass.methods.plain:Constant",
+    "gcn": "fairpass.methods.plain:GCN",
+    "gin": "fairpass.methods.plain:GIN",
+    "gat": "fairpass.methods.plain:GAT",
+    "sage": "fairpass.methods.plain:SAGE",
+    "mlp": "fairpass.methods.plain:MLPClassifier",
+    "logistic": "fairpass.methods.plain:Logistic",
     "thresholds": "fairpass.methods.thresholds:Thresholds",
     "exponentiated-gradient": "fairpass.methods.exponentiated_gradient:ExponentiatedGradient",
     "mmd": "fairpass.methods.mmd:MMD",
@@ -46,13 +46,13 @@ class UnknownMethodError(FairpassError, KeyError):
 def names() -> list[str]:
     """Return the names of all methods, the library's own first."""
     added = {point.name for point in entry_points(group="fairpass.methods")}
-    return [*_OWN, *sorted(added - _OWN.keys())]
+    return [*OWN, *sorted(added - OWN.keys())]
 
 
 def method(name: str) -> type[NodeClassifier]:
     """Return a method's class by name."""
-    if name in _OWN:
-        module, attribute = _OWN[name].split(":")
+    if name in OWN:
+        module, attribute = OWN[name].split(":")
         found: type[NodeClassifier] = getattr(import_module(module), attribute)
         return found
     for point in entry_points(group="fairpass.methods", name=name):
@@ -68,3 +68,15 @@ def load_model(
 ) -> NodeClassifier:
     """Read a stored classifier of whichever method; see :meth:`NodeClassifier.load`."""
     return NodeClassifier.load(path, device=device, **code)
+
+
+def hyperparameter_table(*methods: type[NodeClassifier]) -> str:
+    """Return a Markdown table of declared hyper-parameters, by default those of the library's methods."""
+    rows = ["| method | parameter | default | values | search | meaning |", "|---|---|---|---|---|---|"]
+    for found in methods or [method(name) for name in OWN]:
+        for name, each in found.declared.items():
+            if name != "training":
+                search = f"`{each.search}`" if each.search else ""
+                cells = (f"`{found.name}`", f"`{name}`", f"`{each.default!r}`", each.values, search, each.help)
+                rows.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    return "\n".join(rows)

@@ -46,7 +46,7 @@ def bootstrap_intervals(
     An interval always contains its estimate. For absolute differences near zero the plain percentiles would not:
     resampling only moves them up, so there the lower end is the estimate itself.
     """
-    sample = Sample.scored(y, scores, sens, group_names, None, threshold, decisions)
+    sample = Sample(y, decisions, sens, group_names, None, scores, threshold)
     return sample_intervals(sample, resamples, seed, level)
 
 

@@ -4,15 +4,18 @@ Tables, figures, the front, the report, the command line and the documentation r
 its function and one entry.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import sub
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+if TYPE_CHECKING:  # the command line reads the list without loading torch
+    from torch import Tensor
 
-from fairpass.metrics.counts import Counts, Nodes, Rate
+    from fairpass.metrics.counts import Counts, Nodes, Rate
 
 
 def roc_auc(counts: Counts) -> Tensor:
@@ -40,21 +43,6 @@ def balanced_accuracy(counts: Counts) -> Tensor:
     return ((recognised / total[:, 1] + rejected / total[:, 0]) / 2).mean(-1)
 
 
-def demographic_parity(counts: Counts) -> Tensor:
-    """Widest difference of selection rates."""
-    return counts.widest("selection_rate")
-
-
-def equal_opportunity(counts: Counts) -> Tensor:
-    """Widest difference of true positive rates."""
-    return counts.widest("true_positive_rate")
-
-
-def equalized_odds(counts: Counts) -> Tensor:
-    """Widest difference of true or of false positive rates."""
-    return counts.widest("true_positive_rate", "false_positive_rate")
-
-
 @dataclass(frozen=True)
 class Metric:
     """One number about a predictor, as a fraction."""
@@ -65,20 +53,24 @@ class Metric:
     """Short name in records, histories and tables."""
     title: str
     """Full name, in the field's words."""
-    function: Callable[[Counts], Tensor]
-    """Maps the counts of many predictors `[...]` to their values `[...]`."""
+    function: Callable[[Counts], Tensor] | None = None
+    """Maps the counts of many predictors `[...]` to their values `[...]`; by default the difference of `compares`."""
     higher_is_better: bool = True
     in_selection: bool = False
     """Whether validation selects epochs and configurations by it; see `Evaluation.selection`."""
     compares: tuple[Rate, ...] = ()
-    """The rates whose difference between groups it is, if it is one."""
+    """Rates of which it is the widest difference between two groups."""
     needs_all_labels: bool = False
     """Whether it is undefined if no node has one of the labels."""
+
+    def __call__(self, counts: Counts) -> Tensor:
+        """Return the metric of each predictor."""
+        return counts.widest(*self.compares) if self.function is None else self.function(counts)
 
     def missing(self, nodes: Nodes) -> list[str]:
         """Return the reasons why it is undefined on some nodes."""
         if self.compares:
-            return nodes.missing_differences(self.compares)
+            return nodes.missing_rates(self.compares)
         return nodes.missing_labels() if self.needs_all_labels else []
 
     @property
@@ -92,15 +84,15 @@ class Metric:
         return "higher is better" if self.higher_is_better else "lower is fairer"
 
 
-_ODDS: tuple[Rate, ...] = ("true_positive_rate", "false_positive_rate")
+_TPR: Rate = "true_positive_rate"
 METRICS = (
     Metric("auc", "AUC", "area under the ROC curve", roc_auc, in_selection=True, needs_all_labels=True),
     Metric("f1", "F1", "F1 score", f1, in_selection=True, needs_all_labels=True),
     Metric("acc", "ACC", "accuracy", accuracy, in_selection=True),
     Metric("balanced_acc", "BACC", "balanced accuracy", balanced_accuracy, needs_all_labels=True),
-    Metric("delta_dp", "DP", "demographic parity difference", demographic_parity, False, True, ("selection_rate",)),
-    Metric("delta_eo", "EO", "equal opportunity difference", equal_opportunity, False, True, ("true_positive_rate",)),
-    Metric("equalized_odds", "EOdds", "equalized odds difference", equalized_odds, False, compares=_ODDS),
+    Metric("delta_dp", "DP", "demographic parity difference", None, False, True, ("selection_rate",)),
+    Metric("delta_eo", "EO", "equal opportunity difference", None, False, True, (_TPR,)),
+    Metric("equalized_odds", "EOdds", "equalized odds difference", None, False, False, (_TPR, "false_positive_rate")),
 )
 UTILITY = tuple(metric for metric in METRICS if metric.in_selection and metric.higher_is_better)
 UNFAIRNESS = tuple(metric for metric in METRICS if metric.in_selection and not metric.higher_is_better)

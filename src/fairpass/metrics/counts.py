@@ -59,18 +59,13 @@ class Nodes:
     """Labels `[N]` and groups `[N]` (negative for unknown) of a fixed set of nodes, prepared for counting."""
 
     def __init__(
-        self,
-        y: Tensor,
-        sens: Tensor,
-        label_names: Sequence[str],
-        group_names: Sequence[str],
-        dtype: torch.dtype = torch.float64,
+        self, y: Tensor, sens: Tensor, labels: Sequence[str], groups: Sequence[str], dtype: torch.dtype = torch.float64
     ) -> None:
-        self.label_names, self.group_names = label_names, group_names
-        self.classes = [1] if len(label_names) == 2 else list(range(len(label_names)))
+        self.labels, self.groups = labels, groups
+        self.classes = [1] if len(labels) == 2 else list(range(len(labels)))
         self._column = torch.tensor(self.classes, device=y.device)[:, None]
-        codes = torch.stack([2 * torch.where(sens < 0, len(group_names), sens) + (y == c) for c in self.classes])
-        self.cells = torch.nn.functional.one_hot(codes, 2 * (len(group_names) + 1)).to(dtype)
+        codes = torch.stack([2 * torch.where(sens < 0, len(groups), sens) + (y == c) for c in self.classes])
+        self.cells = torch.nn.functional.one_hot(codes, 2 * (len(groups) + 1)).to(dtype)
         """One-hot rows `[C', N, (G + 1) * 2]`: the group of a node by whether it is of the class."""
         self.total = self.cells.sum(1).reshape(len(self.classes), -1, 2)
         self.members = [(torch.nonzero(y == c).flatten(), torch.nonzero(y != c).flatten()) for c in self.classes]
@@ -102,27 +97,22 @@ class Nodes:
         """Return a reason why metrics are undefined for each class that no node has."""
         of_rest, of_class = self.total.sum(1).unbind(-1)
         counts = [*of_rest.tolist(), *of_class.tolist()] if len(self.classes) == 1 else of_class.tolist()
-        named = zip(self.label_names, counts, strict=True)
+        named = zip(self.labels, counts, strict=True)
         return [f"no node has label '{name}'" for name, count in named if not count]
 
-    def missing_rates(self, rates: Sequence[Rate] = RATES) -> list[str]:
-        """Return the reasons why groups lack one of the rates."""
-        reasons = []
+    def missing_rates(self, rates: Sequence[Rate] = RATES, *, compare: bool = True) -> list[str]:
+        """Return the reasons why groups lack one of the rates, or why it cannot be compared between them."""
+        count = len(self.groups)
+        reasons = [f"it takes two groups or more (got {count} in 'sens')"] if compare and count < 2 else []
         for c, rows in zip(self.classes, self.total.tolist(), strict=True):
-            for group, (others, positives) in zip(self.group_names, rows[:-1], strict=True):
+            for group, (others, positives) in zip(self.groups, rows[:-1], strict=True):
                 if not positives + others:
                     reasons.append(f"group '{group}' has no nodes")
                 elif "true_positive_rate" in rates and not positives:
-                    reasons.append(f"group '{group}' has no node of label '{self.label_names[c]}'")
+                    reasons.append(f"group '{group}' has no node of label '{self.labels[c]}'")
                 elif "false_positive_rate" in rates and not others:
-                    reasons.append(f"group '{group}' has no node of a label other than '{self.label_names[c]}'")
-        return list(dict.fromkeys(reasons))
-
-    def missing_differences(self, rates: Sequence[Rate] = RATES) -> list[str]:
-        """Return the reasons why the rates cannot be compared between groups."""
-        count = len(self.group_names)
-        alone = [] if count > 1 else [f"it takes two groups or more (got {count} in 'sens')"]
-        return [*alone, *self.missing_rates(rates)]
+                    reasons.append(f"group '{group}' has no node of a label other than '{self.labels[c]}'")
+        return reasons
 
 
 def places(scores: Tensor, of_class: Tensor, of_rest: Tensor) -> tuple[Tensor, Tensor, Tensor]:

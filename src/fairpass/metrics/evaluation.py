@@ -1,20 +1,53 @@
-"""One frozen record of everything that is measured about one predictor on one set of nodes."""
+"""Everything measured about one predictor on one set of nodes, as one frozen record; and single metrics."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from operator import attrgetter, itemgetter
 from typing import Any
 
+import torch
+
 from fairpass.errors import DataError
+from fairpass.files import finite
 from fairpass.metrics import catalog
 from fairpass.metrics.bootstrap import Interval, sample_intervals
-from fairpass.metrics.groups import GroupRates, Pair, group_table, worst_pair
+from fairpass.metrics.counts import RATES, Rate
 from fairpass.metrics.inputs import Names, Sample, Undefined, Values, report_undefined
 
 # A predictor is near constant if it puts nearly all nodes in one class although they do not belong there: its balanced
 # accuracy is then hardly above the 1/C of a constant.
 NEAR_CONSTANT_SHARE = 0.975
 NEAR_CONSTANT_MARGIN = 0.1
+
+
+@dataclass(frozen=True)
+class GroupRates:
+    """One group, seen from one class c (`label`) against the rest; a rate over no nodes is nan."""
+
+    group: str
+    label: str
+    count: int
+    """Nodes of the group."""
+    positives: int
+    """Nodes of the group that truly are of the class."""
+    selection_rate: float
+    """`P(ŷ = c)`, the share predicted to be of the class."""
+    true_positive_rate: float
+    """`P(ŷ = c | y = c)`."""
+    false_positive_rate: float
+    """`P(ŷ = c | y ≠ c)`."""
+    accuracy: float
+    """Share predicted correctly (over all classes)."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The groups with the highest and the lowest rate for class `label`."""
+
+    high: str
+    low: str
+    label: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +97,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold (nan becomes None); `from_dict` is the inverse."""
         values = asdict(self)
-        plain: dict[str, Any] = _without_nan({**values.pop("metrics"), **values})
+        plain: dict[str, Any] = finite({**values.pop("metrics"), **values})
         return plain
 
     @classmethod
@@ -140,13 +173,13 @@ def evaluate(
     """
     if bootstrap < 0:
         raise DataError(f"'bootstrap' must not be negative (got {bootstrap})")
-    sample = Sample.scored(y, scores, sens, group_names, label_names, threshold, decisions)
+    sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
     nodes = sample.nodes
-    report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_differences(), undefined)
+    report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)
     metrics = {key: float(value) for key, value in sample.measure(sample.counts).items()}
     table = group_table(sample)
     compared = [metric for metric in catalog.METRICS if metric.compares and not metric.missing(nodes)]
-    num_classes, n = len(nodes.label_names), len(sample.y)
+    num_classes, n = len(nodes.labels), len(sample.y)
     share = int(sample.pred.bincount().max()) / n
     # "not above" rather than "below": a balanced accuracy of nan does not excuse a constant.
     useless = not metrics["balanced_acc"] >= 1 / num_classes + NEAR_CONSTANT_MARGIN
@@ -162,13 +195,104 @@ def evaluate(
     )
 
 
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+def group_table(sample: Sample) -> tuple[GroupRates, ...]:
+    """Return one record for each class and group."""
+    nodes, counts = sample.nodes, sample.counts
+    total = nodes.total[:, :-1]
+    columns = torch.stack([total.sum(-1), total[..., 1], *(counts.rates(rate) for rate in RATES)], -1).tolist()
+    accuracy = (counts.correct()[:-1] / total[0].sum(-1)).tolist()
+    return tuple(
+        GroupRates(group, nodes.labels[c], int(count), int(positives), selected, tpr, fpr, right)
+        for c, rows in zip(nodes.classes, columns, strict=True)
+        for group, (count, positives, selected, tpr, fpr), right in zip(nodes.groups, rows, accuracy, strict=True)
+    )
+
+
+def worst_pair(table: Sequence[GroupRates], rates: Sequence[Rate]) -> Pair:
+    """Return the two groups between which the widest difference of the rates lies."""
+    gaps = []
+    for rate in rates:
+        for label in dict.fromkeys(row.label for row in table):
+            # Equal groups keep their order, so the first and the last are a pair even if all rates are equal.
+            rows = sorted((row for row in table if row.label == label), key=attrgetter(rate), reverse=True)
+            gap = getattr(rows[0], rate) - getattr(rows[-1], rate)
+            gaps.append((gap, Pair(rows[0].group, rows[-1].group, label)))
+    return max(gaps, key=itemgetter(0))[1]
 
 
 def _with_nan(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: math.nan if item is None else item for key, item in values.items()}
+
+
+def rates(
+    y: Values,
+    pred: Values,
+    *,
+    sens: Values,
+    group_names: Names = None,
+    label_names: Names = None,
+    undefined: Undefined = "error",
+) -> tuple[GroupRates, ...]:
+    """Return one record for each group; with more than two classes, one for each class and group."""
+    sample = Sample(y, pred, sens, group_names, label_names)
+    report_undefined("part of the table", sample.nodes.missing_rates(compare=False), undefined)
+    return group_table(sample)
+
+
+@dataclass(frozen=True)
+class MetricFunction:
+    """A metric of the catalogue as a function of arrays."""
+
+    key: str
+
+    def __call__(
+        self,
+        y: Values,
+        pred: Values,
+        *,
+        sens: Values | None = None,
+        group_names: Names = None,
+        label_names: Names = None,
+        undefined: Undefined = "error",
+    ) -> float:
+        """Return the metric.
+
+        Args:
+            y: Labels `[N]`, 0..C-1.
+            pred: Predicted classes `[N]`.
+            sens: Groups `[N]`, negative for unknown; needed by differences between groups.
+            group_names: Names of the groups; one that has no nodes makes a difference undefined.
+            label_names: Names of the classes; without them the number of classes follows from the arrays.
+            undefined: Where the metric is undefined, "error" raises `DataError`, "nan" warns and returns nan.
+
+        """
+        return _value(self.key, Sample(y, pred, sens, group_names, label_names), undefined)
+
+
+def roc_auc(y: Values, scores: Values, *, label_names: Names = None, undefined: Undefined = "error") -> float:
+    """Area under the ROC curve of scores, `[N]` or `[N, C]`, which need not be probabilities; the mean over classes.
+
+    Hard predictions are refused: they do not rank nodes.
+    """
+    return _value("auc", Sample(y, None, None, label_names=label_names, scores=scores), undefined)
+
+
+def _value(key: str, sample: Sample, undefined: Undefined) -> float:
+    metric = next(metric for metric in catalog.METRICS if metric.key == key)
+    report_undefined(metric.title, metric.missing(sample.nodes), undefined, stacklevel=4)
+    return float(sample.measure(sample.counts)[key])
+
+
+auc = roc_auc
+f1 = MetricFunction("f1")
+"""F1 score of the positive class, `2 TP / (2 TP + FP + FN)`, or its mean over classes."""
+accuracy = MetricFunction("acc")
+"""Share of nodes whose predicted class is the true one."""
+balanced_accuracy = MetricFunction("balanced_acc")
+"""Mean over classes of the share recognised: 1/C for a constant classifier, for any base rates."""
+demographic_parity_difference = delta_dp = MetricFunction("delta_dp")
+"""`|E[ŷ | s] - E[ŷ | s']|` of the widest pair of groups, over all classes."""
+equal_opportunity_difference = delta_eo = MetricFunction("delta_eo")
+"""`|E[ŷ | s, y = 1] - E[ŷ | s', y = 1]|` of the widest pair of groups, over all classes."""
+equalized_odds_difference = MetricFunction("equalized_odds")
+"""The larger of the widest differences of true and of false positive rates."""

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from fairpass.errors import DataError
-from fairpass.metrics.inputs import Floats, Integers, Values, as_groups, as_labels, as_scores
+from fairpass.metrics.inputs import Floats, Integers, Values, as_integers, as_labels, as_scores
 
 Constraint = Literal["demographic_parity", "true_positive_rate_parity", "equalized_odds"]
 
@@ -43,9 +43,8 @@ class GroupThresholds:
     """Group-specific thresholds (Hardt et al. 2016, `arXiv:1610.02413 <https://arxiv.org/abs/1610.02413>`_).
 
     **This treats people of different groups by different standards.** Two people with the same score can get different
-    decisions because they belong to different groups. In some places that is unlawful: in the United States, for
-    example, it is disparate treatment under credit and hiring law. The group of everybody must be known whenever a
-    decision is made.
+    decisions because of their groups. In some places that is unlawful: in the United States, for example, it is
+    disparate treatment under credit and hiring law. The group of everybody must be known for every decision.
 
     The constraint says which rate is equal: the share of positive decisions (`"demographic_parity"`), the same among
     nodes with a positive label (`"true_positive_rate_parity"`), or that and the share among the others
@@ -75,7 +74,7 @@ class GroupThresholds:
 
         labels = as_labels(y)
         values = _as_probabilities(scores, labels.size)
-        groups = as_groups(sens, labels.size)
+        groups = as_integers(sens, "sens", labels.size)
         check_groups_have_both_labels(labels, groups)
         known = groups >= 0
         # fairlearn asks for an estimator: this one predicts the score it is given.
@@ -89,14 +88,9 @@ class GroupThresholds:
         return cls(constraint, tuple(_rule(found[group]) for group in sorted(found)))
 
     def positive_probability(self, scores: Values, *, sens: Values) -> NDArray[np.float64]:
-        """Return the probability of a positive decision for each node, `[N]`; nan if its group is unknown.
-
-        Args:
-            scores: Probabilities of the positive class `[N]`, or of both `[N, 2]`.
-            sens: Groups `[N]`; negative for unknown.
-        """
+        """Return the probability of a positive decision for each node, `[N]`; nan if its group is unknown."""
         values = _as_probabilities(scores, len(scores))  # type: ignore[arg-type] # all accepted types have a length
-        groups = as_groups(sens, values.size)
+        groups = as_integers(sens, "sens", values.size)
         if groups.max() >= len(self.groups):
             raise DataError(f"'sens' must be below {len(self.groups)}, the number of groups (got {groups.max()})")
         out = np.full(values.size, np.nan)

@@ -28,7 +28,8 @@ def _as_array(values: Values) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def _as_integers(values: Values, name: str, size: int | None) -> Integers:
+def as_integers(values: Values, name: str, size: int | None) -> Integers:
+    """Check indices `[N]`, such as groups, where a negative one is unknown."""
     array = _as_array(values)
     if array.dtype.kind not in "biu":
         raise DataError(f"'{name}' must hold integers (got {array.dtype})")
@@ -40,16 +41,11 @@ def _as_integers(values: Values, name: str, size: int | None) -> Integers:
 
 def as_labels(values: Values, name: str = "y", size: int | None = None) -> Integers:
     """Check class indices, 0..C-1; unlabelled nodes (-1) are refused."""
-    labels = _as_integers(values, name, size)
+    labels = as_integers(values, name, size)
     negative = int((labels < 0).sum())
     if negative:
         raise DataError(f"'{name}' must not hold unlabelled nodes, pass the labelled ones (got {negative} below 0)")
     return labels
-
-
-def as_groups(values: Values, size: int) -> Integers:
-    """Check group indices, 0..G-1; any negative value stands for an unknown group."""
-    return _as_integers(values, "sens", size)
 
 
 def as_scores(values: Values, size: int) -> Floats:
@@ -84,68 +80,59 @@ def as_names(names: Names, argument: str, highest: int, at_least: int = 0) -> tu
 
 
 class Sample:
-    """Labels, predicted classes and groups of some nodes, checked, and the scores behind the predictions if any."""
+    """Labels, predictions and groups of some nodes, checked; see `evaluate` for the arguments.
+
+    With scores, predictions are `score > threshold` or the class of the largest score, unless they are given.
+    """
 
     def __init__(
         self,
-        y: Integers,
-        pred: Integers,
-        sens: Values | None,
-        groups: Names,
-        labels: Names,
-        scores: Floats | None = None,
-    ) -> None:
-        group = np.full_like(y, -1) if sens is None else as_groups(sens, y.size)
-        # Copies, as torch takes neither a read-only array (pandas) nor a reversed one.
-        self.y, self.pred, self.sens = (torch.from_numpy(array.copy()) for array in (y, pred, group))
-        self.scores = torch.empty(0) if scores is None else torch.from_numpy(scores.copy())
-        label_names = as_names(labels, "label_names", int(max(y.max(), pred.max())), at_least=2)
-        group_names = as_names(groups, "group_names", int(group.max()))
-        self.nodes = Nodes(self.y, self.sens, label_names, group_names)
-        self.counts = self.nodes.counts(self.pred, self.scores)
-
-    @classmethod
-    def predicted(cls, y: Values, pred: Values, sens: Values | None, groups: Names, labels: Names) -> "Sample":
-        """Check the arguments of a metric of predicted classes."""
-        true = as_labels(y)
-        return cls(true, as_labels(pred, "pred", true.size), sens, groups, labels)
-
-    @classmethod
-    def scored(
-        cls,
         y: Values,
-        scores: Values,
-        sens: Values | None = None,
-        groups: Names = None,
-        labels: Names = None,
+        pred: Values | None,
+        sens: Values | None,
+        group_names: Names = None,
+        label_names: Names = None,
+        scores: Values | None = None,
         threshold: float = 0.5,
-        decisions: Values | None = None,
-    ) -> "Sample":
-        """Check the arguments of `evaluate`: predictions are `score > threshold` or the class of the largest score."""
-        true = as_labels(y)
-        values = as_scores(scores, true.size)
-        classes = 2 if values.ndim == 1 else values.shape[1]
-        if labels is not None and len(labels) != classes:
-            raise DataError(f"'label_names' must name the {classes} classes of 'scores' (got {len(labels)} names)")
-        if true.max() >= classes:
-            raise DataError(f"'y' must be below {classes}, the number of classes of 'scores' (got {true.max()})")
-        if decisions is None:
-            if not np.isfinite(threshold):
-                raise DataError(f"'threshold' must be finite (got {threshold})")
-            # A Python float adapts to the dtype of the scores, as in torch: both must decide ties in the same way.
-            pred = (values > float(threshold) if classes == 2 else values.argmax(axis=1)).astype(np.int64)
-        else:
-            pred = as_labels(decisions, "decisions", true.size)
-            if pred.max() >= classes:
-                raise DataError(f"'decisions' must be below {classes}, the number of classes (got {pred.max()})")
-        return cls(true, pred, sens, groups, labels or [str(c) for c in range(classes)], values)
+    ) -> None:
+        labels = as_labels(y)
+        values = np.empty(0) if scores is None else as_scores(scores, labels.size)
+        argument = "pred" if scores is None else "decisions"
+        decided = _predict(values, threshold) if pred is None else as_labels(pred, argument, labels.size)
+        if scores is not None:
+            label_names = _score_names(label_names, values, {"y": labels, "decisions": decided})
+        names = as_names(label_names, "label_names", int(max(labels.max(), decided.max())), at_least=2)
+        groups = np.full_like(labels, -1) if sens is None else as_integers(sens, "sens", labels.size)
+        # Copies, as torch takes neither a read-only array (pandas) nor a reversed one.
+        self.y, self.pred, self.sens = (torch.from_numpy(array.copy()) for array in (labels, decided, groups))
+        self.scores = torch.from_numpy(values.copy())
+        self.nodes = Nodes(self.y, self.sens, names, as_names(group_names, "group_names", int(groups.max())))
+        self.counts = self.nodes.counts(self.pred, self.scores)
 
     def measure(self, counts: Counts) -> dict[str, Tensor]:
         """Return every metric `[...]` of counts of the sample, nan where it is undefined."""
         return {
-            metric.key: metric.function(counts) * (torch.nan if metric.missing(self.nodes) else 1.0)
+            metric.key: metric(counts) * (torch.nan if metric.missing(self.nodes) else 1.0)
             for metric in catalog.METRICS
         }
+
+
+def _score_names(names: Names, scores: Floats, labels: dict[str, Integers]) -> Sequence[str]:
+    """Name the classes of scores, two for `[N]` and C for `[N, C]`, which all labels must be among."""
+    classes = 2 if scores.ndim == 1 else scores.shape[1]
+    if names is not None and len(names) != classes:
+        raise DataError(f"'label_names' must name the {classes} classes of 'scores' (got {len(names)} names)")
+    for argument, values in labels.items():
+        if values.max() >= classes:
+            raise DataError(f"'{argument}' must be below {classes}, the number of classes (got {values.max()})")
+    return names or [str(c) for c in range(classes)]
+
+
+def _predict(scores: Floats, threshold: float) -> Integers:
+    if not np.isfinite(threshold):
+        raise DataError(f"'threshold' must be finite (got {threshold})")
+    # A Python float adapts to the dtype of the scores, as in torch: both must decide ties in the same way.
+    return (scores > float(threshold) if scores.ndim == 1 else scores.argmax(axis=1)).astype(np.int64)
 
 
 def report_undefined(

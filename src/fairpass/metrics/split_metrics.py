@@ -60,7 +60,7 @@ class SplitMetrics:
         if decisions is None:
             decisions = scores > self.threshold if len(self._shape) == 1 else scores.argmax(-1)
         counts = self._nodes.counts(decisions, scores)
-        numbers = torch.stack([metric.function(counts) for metric in SELECTION], dim=-1)
+        numbers = torch.stack([metric(counts) for metric in SELECTION], dim=-1)
         broken = scores.isnan().flatten(-len(self._shape)).any(-1, keepdim=True)
         return numbers.masked_fill(broken, torch.nan)
 

@@ -1,5 +1,6 @@
 """The best threshold on validation scores: an exact search over all cuts that change a prediction."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -7,16 +8,16 @@ from torch import Tensor
 
 from fairpass.errors import DataError
 from fairpass.metrics import catalog
-from fairpass.metrics.counts import Nodes
+from fairpass.metrics.counts import Counts, Nodes
 from fairpass.metrics.inputs import Sample, Values, report_undefined
 
 Objective = Literal["accuracy", "f1", "balanced_accuracy", "selection"]
 
-_OBJECTIVES = {
-    "accuracy": (catalog.accuracy,),
-    "f1": (catalog.f1,),
-    "balanced_accuracy": (catalog.balanced_accuracy,),
-    "selection": tuple(metric.function for metric in catalog.SELECTION),
+_OBJECTIVES: dict[str, Callable[[Counts], Tensor]] = {
+    "accuracy": catalog.accuracy,
+    "f1": catalog.f1,
+    "balanced_accuracy": catalog.balanced_accuracy,
+    "selection": lambda counts: catalog.selection_score([metric(counts) for metric in catalog.SELECTION]),
 }
 # Values this close are one value computed from different counts.
 _TIE = 1e-12
@@ -42,8 +43,8 @@ def best_threshold(
         raise DataError(f"'objective' must be one of {sorted(_OBJECTIVES)} (got {objective!r})")
     if objective == "selection" and sens is None:
         raise DataError("'sens' must be given for objective 'selection' (got None)")
-    sample = Sample.scored(y, scores, sens)
-    classes = len(sample.nodes.label_names)
+    sample = Sample(y, None, sens, scores=scores)
+    classes = len(sample.nodes.labels)
     if classes > 2:
         raise DataError(f"'scores' must be binary, {classes} classes have no threshold")
     measured = catalog.SELECTION if objective == "selection" else ()
@@ -72,7 +73,9 @@ class ThresholdSearch:
         # Row k holds the counts that are left when the k lowest scores are below the threshold.
         cells = self._nodes.cells[0]
         below = torch.nn.functional.pad(cells[order].cumsum(-2), (0, 0, 1, 0))
-        quality = self._quality((cells.sum(0) - below).unsqueeze(-2))
+        # AUC is the same for all thresholds, so any value of it will do.
+        counts = self._nodes.from_cells((cells.sum(0) - below).unsqueeze(-2), cells.new_zeros(1))
+        quality = _OBJECTIVES[self._objective](counts)
         # Equal scores fall on one side: between them there is no cut.
         distinct = torch.nn.functional.pad(ordered[..., 1:] > ordered[..., :-1], (1, 1), value=True)
         quality = quality.masked_fill(~distinct, -torch.inf)
@@ -80,13 +83,6 @@ class ThresholdSearch:
         as_good = quality >= quality.amax(-1, keepdim=True) - _TIE
         nearest = (cuts - 0.5).abs().masked_fill(~as_good, torch.inf).argmin(-1, keepdim=True)
         return cuts.gather(-1, nearest)[..., 0].masked_fill(~as_good.any(-1), torch.nan)
-
-    def _quality(self, selected: Tensor) -> Tensor:
-        # AUC is the same for all thresholds, so any value of it will do.
-        counts = self._nodes.from_cells(selected, selected.new_zeros(1))
-        values = [function(counts) for function in _OBJECTIVES[self._objective]]
-        found: Tensor = catalog.selection_score(values) if self._objective == "selection" else values[0]
-        return found
 
 
 def _cuts(ordered: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ point lowers :math:`\phi` by at least :math:`\|\text{step}\|^2 / (2\,\text{size}
 """
 
 from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -88,11 +89,11 @@ class RecordedTerm(FairnessTerm):
         super().__init__(term.discrepancy, term.alpha, term.lambda_f, term.drawn)
         layer.alpha, layer.lambda_f = self.alpha.detach().clone(), self.lambda_f.detach().reshape(()).clone()
         layer.accepted = layer.lowered = torch.tensor(True)
-        self._layer, self._fields = layer, iter(layer.fields)
+        self._layer, self._steps = layer, count()
 
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient and the value, and record the field."""
-        next(self._fields).keep(self.discrepancy.field(self._taking_part(F), self.alpha))
+        self._layer.record_field(next(self._steps), self.discrepancy.field(self._taking_part(F), self.alpha))
         return super().gradient(F)
 
     def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
@@ -202,7 +203,7 @@ def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
             return None
         weights = groups.membership.sum(-1)
         drawn = torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()
-        return drawn if len(drawn) else None  # if nobody is compared, all may take part
+        return drawn if len(drawn) else None  # if there is nothing to compare, all may take part
     generator = None if seed is None else torch.Generator().manual_seed(seed)
     parts = []
     for column in groups.membership.T:

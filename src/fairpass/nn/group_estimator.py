@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from torch import Tensor, nn
+from torch import Tensor
 
-from fairpass.nn.validation import check_buffers
+from fairpass.nn.validation import LateBuffers, check_buffers
 
 # More nodes than this add nothing to a linear model of some dozens of features.
 _MOST_NODES = 20_000
@@ -16,7 +16,7 @@ _MOST_NODES = 20_000
 _NEVER = -30.0
 
 
-class GroupEstimator(nn.Module):
+class GroupEstimator(LateBuffers):
     """Logistic regression of the group on the features, its probabilities calibrated by one temperature.
 
     Empty until :meth:`fit`.
@@ -26,9 +26,7 @@ class GroupEstimator(nn.Module):
     bias: Tensor | None
 
     def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("weight", None)
-        self.register_buffer("bias", None)
+        super().__init__("weight", "bias")
 
     def fit(self, x: Tensor, sens: Tensor, held_out: Tensor, num_groups: int, sens_column: int | None = None) -> None:
         """Estimate from the nodes of known group.
@@ -68,11 +66,6 @@ class GroupEstimator(nn.Module):
         if self.weight is None or self.bias is None:
             raise ValueError("a group estimator must be fitted before it is used")
         return (x @ self.weight.T + self.bias).softmax(-1)
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether nothing has been estimated."""
-        return self.weight is None
 
     def take(self, other: "GroupEstimator") -> None:
         """Take over another's estimate."""

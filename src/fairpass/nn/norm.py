@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from fairpass.nn.validation import check_buffers
+from fairpass.nn.validation import LateBuffers, check_buffers
 
 NormStatistics = Literal["batch", "keep", "fitted"]
 
@@ -15,7 +15,7 @@ NormStatistics = Literal["batch", "keep", "fitted"]
 _EPSILON = 1e-5
 
 
-class NodeNorm(nn.Module):
+class NodeNorm(LateBuffers):
     """Batch normalisation whose batch is the whole graph: each channel has mean 0 and variance 1 over its nodes.
 
     A network that sees all nodes at every pass needs no running statistics, and is then the same in training and in
@@ -27,10 +27,8 @@ class NodeNorm(nn.Module):
     scale: Tensor | None
 
     def __init__(self, channels: int) -> None:
-        super().__init__()
+        super().__init__("mean", "scale")
         self.weight, self.bias = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.zeros(channels))
-        self.register_buffer("mean", None)
-        self.register_buffer("scale", None)
         self.statistics: NormStatistics = "batch"
 
     def reset_parameters(self) -> None:
@@ -50,11 +48,6 @@ class NodeNorm(nn.Module):
                 self.mean, self.scale = mean.detach().flatten(), scale.detach().flatten()
             normalised = centred * scale
         return normalised * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
-
-    @property
-    def is_fitted(self) -> bool:
-        """Return whether statistics were kept."""
-        return self.mean is not None
 
     def check(self) -> None:
         """Raise `ValueError` unless the statistics, if there are any, are a number for each channel."""

@@ -9,7 +9,7 @@ layer by layer, from `F = X_in`; `h_f` is the maximum mean discrepancy between t
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,15 +18,14 @@ from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.dispatch import Backend
 from fairpass.kernels.mmd import KernelName, SumOptions
 from fairpass.kernels.sums import EPS
-from fairpass.nn.convolution import Attention, Backbone
+from fairpass.nn.convolution import Attention
 from fairpass.nn.fairness import FairnessTerm, RecordedTerm, ReplayedTerm, Term, descend, draw, spread
 from fairpass.nn.members import as_kernel_argument
 from fairpass.nn.operators import OperatorKind, SparseOperator
+from fairpass.nn.options import GMMDOptions
 from fairpass.nn.reference import Reference
-from fairpass.nn.validation import check_at_least, check_choice
+from fairpass.parameters import parameter
 
-Step = Literal["paper", "stable"]
-Bandwidth = Literal["fixed", "adaptive"]
 Graph = Tensor | SparseOperator
 # Returns the fairness term of the next layer, with the kernel and the weight that belong to an `F`.
 TermAt = Callable[[Tensor], Term]
@@ -37,7 +36,7 @@ _EPS = 1e-5
 _LARGEST = 1e15
 
 
-class GMMDPropagation(nn.Module):
+class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     r"""The message passing of `"Fairness-aware Message Passing for Graph Neural Networks"
     <https://arxiv.org/abs/2306.11132>`_, exact over all nodes.
 
@@ -53,28 +52,6 @@ class GMMDPropagation(nn.Module):
     :math:`1/(1/\gamma + 16\lambda_f\alpha/N_a)` that its group's curvature allows. Every layer then lowers `h`: if
     smoothing raised the discrepancy by more than it gained, the layer takes one damped gradient step on `h` instead.
 
-    Args:
-        K: number of layers.
-        lambda_s: weight of smoothness, :math:`\lambda_s`. 0 leaves the graph out, and one layer then does what many do.
-        lambda_f: weight of fairness, :math:`\lambda_f`; instead of `weight`.
-        weight: the same without units, :math:`16\lambda_f\alpha/\min_a N_a`; by default 100, for GMMD-S 1.
-        alpha: parameter of the kernel :math:`k(x, y) = \exp(-\alpha\|x-y\|^2)`.
-        backbone: the smoothing operator: `"gcn"` :math:`\tilde A`; `"sage"`, the mean over the neighbours; `"gin"`
-            :math:`A + (1+\epsilon) I`, whose rows the stable step divides by their sums, because sums over
-            thousands of neighbours drown `x_in`; or `"gat"`, learnt attention over neighbours and self.
-        bandwidth: `"fixed"` uses `alpha` as it is, and the network can escape the discrepancy by scaling `F` up;
-            `"adaptive"` divides it by the spread of `F`, twice the mean squared distance to the mean.
-        fair_steps: `J`, kernel steps in each stable layer.
-        momentum: whether these are longer and have momentum, with which a few go as far as many.
-        sample: `N_s`, nodes drawn from each group at each call, by default all. Each keeps the weight `1/N_a` of its
-            whole group, as in the paper's Eq. (sampled). In evaluation mode `sample_seed` fixes the draw.
-        kernel: `"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes.
-        backend: how Gaussian sums are computed, as for :func:`~fairpass.kernels.gauss_sum`. By default they are exact
-            for up to three columns of `F`, and for few nodes; else sliced, with an error below 5 % of the message.
-        directions: number of directions of sliced sums.
-        epsilon: GIN's weight of a node itself.
-        channels: number of columns of `F`, for `backbone="gat"`.
-
     Shapes:
         `x_in` `(N, c)`, `graph` (an `edge_index`, or what `prepare` returns), `sens` `(N,)` with the group of each node
         (negative: unknown, takes no part) or `Groups`, weighted or not -> `F^(K)` `(N, c)`.
@@ -86,56 +63,28 @@ class GMMDPropagation(nn.Module):
         torch.Size([4, 2])
     """
 
-    simplified = False
-    default_weight = 100.0
-    # May be tensors `(B, 1, 1)`: one value for each member of a population.
-    per_member = ("lambda_s", "lambda_f", "alpha", "weight")
+    sample_seed: int = parameter(0, "seed of the draw in evaluation mode, so that predictions are reproducible")
+    kernel: KernelName = parameter(
+        "gaussian", '`"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes'
+    )
+    backend: Backend = parameter(
+        "auto",
+        "how Gaussian sums are computed, as for :func:`~fairpass.kernels.gauss_sum`. By default they are exact "
+        "for up to three columns of `F`, and for few nodes; else sliced, with an error below 5 % of the message",
+    )
+    directions: int | None = parameter(None, "number of directions of sliced sums", at_least=1)
+    epsilon: float = parameter(0.0, "GIN's weight of a node itself")
+    channels: int | None = parameter(None, 'number of columns of `F`, for `backbone="gat"`')
 
-    def __init__(
-        self,
-        K: int = 2,
-        lambda_s: float = 1.0,
-        lambda_f: float | None = None,
-        alpha: float = 0.3,
-        *,
-        weight: float | None = None,
-        backbone: Backbone = "gcn",
-        step: Step = "stable",
-        bandwidth: Bandwidth = "adaptive",
-        fair_steps: int = 4,
-        momentum: bool = True,
-        sample: int | None = None,
-        sample_seed: int = 0,
-        kernel: KernelName = "gaussian",
-        backend: Backend = "auto",
-        directions: int | None = None,
-        epsilon: float = 0.0,
-        channels: int | None = None,
-    ) -> None:
-        super().__init__()
-        check_at_least(1, K=K, sample=sample, directions=directions)
-        check_at_least(0, lambda_s=lambda_s, lambda_f=lambda_f, weight=weight, fair_steps=fair_steps)
-        if not alpha > 0:
-            raise ValueError(f"'alpha' must be positive (got {alpha})")
-        if lambda_f is not None and weight is not None:
-            raise ValueError(f"'weight' and 'lambda_f' must not be given together (got {weight} and {lambda_f})")
-        check_choice("backbone", backbone, Backbone)
-        check_choice("step", step, Step)
-        check_choice("bandwidth", bandwidth, Bandwidth)
-        check_choice("kernel", kernel, KernelName)
-        check_choice("backend", backend, Backend)
-        if backbone == "gat" and channels is None:
+    # Parameters that are `per_member` may be tensors `(B, 1, 1)`: one value for each member of a population.
+    simplified: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        nn.Module.__init__(self)
+        super().__post_init__()
+        if self.backbone == "gat" and self.channels is None:
             raise ValueError("'channels' must be given for backbone 'gat' (got None)")
-        self.K = K
-        self.lambda_s: float | Tensor = lambda_s
-        self.lambda_f: float | Tensor | None = lambda_f
-        self.alpha: float | Tensor = alpha
-        self.weight: float | Tensor = self.default_weight if weight is None else weight
-        self.backbone, self.step, self.bandwidth = backbone, step, bandwidth
-        self.fair_steps, self.momentum = fair_steps, momentum
-        self.sample, self.sample_seed, self.kernel, self.epsilon = sample, sample_seed, kernel, epsilon
-        self.backend, self.directions = backend, directions
-        self.attention = Attention(channels) if backbone == "gat" and channels is not None else None
+        self.attention = Attention(self.channels) if self.backbone == "gat" and self.channels is not None else None
 
     @classmethod
     def paper(cls, lambda_f: float, **options: Any) -> "GMMDPropagation":
@@ -271,7 +220,7 @@ class GMMDPropagation(nn.Module):
         alpha = torch.as_tensor(as_kernel_argument(self.alpha), dtype=F.dtype, device=F.device).expand(F.shape[:-2])
         if self.bandwidth == "adaptive":
             alpha = alpha / spread(F, drawn).clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
-        if self.lambda_f is None:
+        if self.weight is not None:
             stiffness = discrepancy.stiffness(alpha[..., None, None])
             lambda_f = torch.where(stiffness > 0, self.weight / stiffness, 0.0)  # 0 if there is nothing to compare
         else:
@@ -290,7 +239,7 @@ class GMMDPropagation(nn.Module):
         )
 
 
-class GMMDSPropagation(GMMDPropagation):
+class GMMDSPropagation(GMMDPropagation, kw_only=False):
     r"""The simplified message passing, GMMD-S: only the similarity between the groups is raised.
 
     .. math::
@@ -299,7 +248,6 @@ class GMMDSPropagation(GMMDPropagation):
 
     with :math:`\tilde P_{ii} = -\sum_{m \ne i} \tilde P_{im}`. (The paper prints a minus across groups, against its own
     derivation.) Nothing holds the nodes of a group apart, so that a large `weight` draws all of them together.
-    Arguments as for :class:`GMMDPropagation`.
     """
 
     simplified = True

@@ -1,8 +1,7 @@
 """The reference population of the fair layers: the fields in which the nodes of the fitted graph moved.
 
-In the fair layers every node is moved by all others, so a score would depend on who else is scored. What moves a node
-are a few kernel sums over all nodes. Kept with the model, they move a new node as they would have moved it among the
-fitted ones: alone, in any company, and without the fitted graph.
+In the fair layers every node is moved by all others, through a few kernel sums, so a score would depend on who else is
+scored. Kept with the model, these sums move a new node as if it were among the fitted ones, without the fitted graph.
 """
 
 from collections.abc import Iterator
@@ -12,27 +11,13 @@ from torch import Tensor, nn
 
 from fairpass.kernels import Groups
 from fairpass.kernels.field import KINDS, Field, field_of
-from fairpass.nn.validation import check_buffers
+from fairpass.nn.validation import LateBuffers, check_buffers
 
 _FIELD_TENSORS = tuple(dict.fromkeys(name for kind in KINDS for name in kind.__dataclass_fields__))
 _LAYER_TENSORS = ("alpha", "lambda_f", "accepted", "lowered")
 
 
-class StoredField(nn.Module):
-    """A kernel field as buffers; empty until one is kept."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        for name in _FIELD_TENSORS:
-            self.register_buffer(name, None)
-
-    def keep(self, kept: Field) -> None:
-        """Take over a field's tensors."""
-        for name, value in kept.tensors().items():
-            setattr(self, name, value)
-
-
-class ReferenceLayer(nn.Module):
+class ReferenceLayer(LateBuffers):
     """One layer's kernel parameter, weight, decisions and fields.
 
     Buffers: `alpha` and `lambda_f`; `accepted`, whether its steps with momentum were accepted; `lowered`, whether the
@@ -43,13 +28,15 @@ class ReferenceLayer(nn.Module):
     lambda_f: Tensor
     accepted: Tensor
     lowered: Tensor
-    fields: Any  # a ModuleList of StoredField
 
     def __init__(self, steps: int) -> None:
-        super().__init__()
-        for name in _LAYER_TENSORS:
-            self.register_buffer(name, None)
-        self.fields = nn.ModuleList(StoredField() for _ in range(steps))
+        super().__init__(*_LAYER_TENSORS)
+        self.fields = nn.ModuleList(LateBuffers(*_FIELD_TENSORS) for _ in range(steps))
+
+    def record_field(self, number: int, field: Field) -> None:
+        """Keep the field of a step."""
+        for name, value in field.tensors().items():
+            setattr(self.fields[number], name, value)
 
     def recorded_fields(self) -> list[Field]:
         """Return the fields in the order of the layer's steps."""
@@ -63,7 +50,7 @@ class ReferenceLayer(nn.Module):
                 raise ValueError(f"a kernel field must be of {channels} dimensions (got {field.dimension})")
 
 
-class Reference(nn.Module):
+class Reference(LateBuffers):
     """What is kept of the fitted graph's groups; empty until the layers are recorded.
 
     Buffer `scales`: the weight of a node of each group, see :class:`~fairpass.kernels.Groups`. Each layer has room for
@@ -74,17 +61,11 @@ class Reference(nn.Module):
     layers: Any  # a ModuleList of ReferenceLayer
 
     def __init__(self, layers: int, steps: int) -> None:
-        super().__init__()
-        self.register_buffer("scales", None)
+        super().__init__("scales")
         self.layers = nn.ModuleList(ReferenceLayer(steps) for _ in range(layers))
 
     def __iter__(self) -> Iterator[ReferenceLayer]:
         return iter(self.layers)
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether nothing has been recorded."""
-        return self.scales is None
 
     def groups(self, shares: Tensor, probabilities: Tensor | None = None) -> Groups:
         """Return other nodes in the groups of the fitted graph; see :meth:`~fairpass.kernels.Groups.of_others`."""

@@ -1,17 +1,10 @@
-"""Checks of the arguments and the stored buffers of layers."""
+"""Checks of the arguments of layers, and buffers that are filled when a model is fitted."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
-
-
-def check_at_least(least: float, **values: float | None) -> None:
-    """Raise `ValueError` unless every number that is given is at least `least`."""
-    for name, value in values.items():
-        if value is not None and not value >= least:
-            raise ValueError(f"'{name}' must be at least {least} (got {value})")
 
 
 def check_choice(name: str, value: str, choices: Any) -> None:
@@ -27,6 +20,20 @@ def check_precision(name: str, x: Tensor) -> None:
     """
     if x.dtype not in (torch.float32, torch.float64):
         raise ValueError(f"'{name}' must be float32 or float64 (got {str(x.dtype).removeprefix('torch.')})")
+
+
+class LateBuffers(nn.Module):
+    """A module whose buffers are registered empty and filled when a model is fitted or loaded."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        for name in names:
+            self.register_buffer(name, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the module's own buffers are empty."""
+        return all(value is None for value in self._buffers.values())
 
 
 def check_buffers(module: nn.Module, shapes: Mapping[str, tuple[int, ...]]) -> None:

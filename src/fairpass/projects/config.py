@@ -49,13 +49,6 @@ def _known_method(name: str, field: ValidationInfo) -> str:
     return name
 
 
-def _valid_budget(budget: str | int) -> str | int:
-    from fairpass.tuning.budget import Budget
-
-    Budget.of(budget)
-    return budget
-
-
 MethodName = Annotated[str, AfterValidator(_known_method)]
 
 
@@ -90,7 +83,7 @@ class Tuning(Settings):
 
     methods: list[MethodName] = Field(default=["gmmd"], min_length=1)
     """Methods that share the budget; `fairpass methods` lists them."""
-    budget: Annotated[str | int, AfterValidator(_valid_budget)] = "5m"
+    budget: str | int = "5m"
     """Time to search ("90s", "5m", "1h"), or number of configurations to try. With a larger budget, the next run
     continues the search."""
     epochs: int = Field(default=100, ge=1)
@@ -102,9 +95,11 @@ class Tuning(Settings):
     ("eo"), or for the nodes of each label ("odds")."""
 
     @model_validator(mode="after")
-    def _criterion_has_effect(self) -> Self:
+    def _budget_and_criterion(self) -> Self:
         from fairpass.methods import names
+        from fairpass.tuning.budget import Budget
 
+        Budget.of(self.budget)
         if self.criterion != "dp" and not any(map(_has_criterion, self.methods)):
             able, tuned = ", ".join(filter(_has_criterion, names())), ", ".join(self.methods)
             raise ValueError(

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from fairpass.files import finite
 from fairpass.kernels import intergroup_similarity, mmd2
 from fairpass.methods import NodeClassifier
 from fairpass.methods.likeness import evenly, likeness
 from fairpass.nn.fairness import spread
-from fairpass.report.measures import TestNodes, finite
+from fairpass.report.measures import TestNodes
 from fairpass.theory import Bound, RepresentationBound, readout, theorem_4_1, theorem_4_2
 from fairpass.training import Task
 

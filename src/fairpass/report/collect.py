@@ -13,11 +13,12 @@ from fairpass import __version__
 from fairpass.datasets import describe, find_bias
 from fairpass.datasets.graph_gain import graph_gain
 from fairpass.errors import NotFittedError
+from fairpass.files import finite
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.methods.likeness import logits_of
 from fairpass.report.closer_look import bounds, neighbourhoods
 from fairpass.report.evidence import Evidence
-from fairpass.report.measures import TestNodes, finite, measure, threshold_counts
+from fairpass.report.measures import TestNodes, measure, threshold_counts
 from fairpass.report.sentences import flags
 from fairpass.training import Task, fingerprint
 from fairpass.tuning import Point, pareto_front

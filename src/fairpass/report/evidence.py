@@ -1,4 +1,4 @@
-"""Everything a report is made of, as one record of plain values on disk."""
+"""The record that a report is made from: plain values in one JSON file."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 from fairpass import __version__
 from fairpass.errors import DataError
-from fairpass.files import write_text
+from fairpass.files import read_document, write_text
 
 FILE = "evidence.json"
 
@@ -18,37 +18,34 @@ _KIND, _FORMAT = "fairpass evidence", 1
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was asked, on which data, and what came out: all that the page shows, so that it needs no data.
+    """All that the page shows, so that it can be made without the data and the models; `collect` makes it.
 
-    All values are plain JSON; a number that is not defined is None. `collect` makes the record.
-
-    Attributes:
-        title: of the report.
-        question: what the audit was to find out, in a sentence or two; may be empty.
-        chosen: name of the method that the report speaks for; one of `methods`.
-        choice: how it was chosen, in a sentence; may be empty.
-        made: when, in UTC, as ISO 8601.
-        data: the graph: provenance, fingerprint, sizes, names, splits.
-        bias: the graph before training: statistics, findings, and whether the edges help (not in older records).
-        methods: one record for each, with its settings, flags and runs.
-        points: the configurations that were tried in tuning, the front and the chosen one marked.
-        neighbourhoods: a few test nodes with their neighbours, and how similar the models find them.
-        theory: the theorems' bounds beside what they bound, with a note where they do not apply.
-        versions: of Python and the libraries.
+    All values are plain JSON; an undefined number is None.
     """
 
     title: str
     question: str
+    """What the audit was to find out; may be empty."""
     chosen: str
+    """Name of the method that the report is about; one of `methods`."""
     choice: str
+    """How it was chosen; may be empty."""
     made: str
+    """When, in UTC, as ISO 8601."""
     data: dict[str, Any]
+    """The graph: provenance, fingerprint, sizes, names, splits."""
     bias: dict[str, Any]
+    """The graph before training: statistics, findings, and whether the edges help (not in older records)."""
     methods: list[dict[str, Any]]
+    """Settings, flags and runs of each."""
     points: list[dict[str, Any]]
+    """The configurations tried in tuning; the front and the chosen one are marked."""
     neighbourhoods: dict[str, Any]
+    """A few test nodes with their neighbours, and how similar the models find them."""
     theory: dict[str, Any]
+    """The theorems' bounds beside what they bound, with a note where they do not apply."""
     versions: dict[str, str]
+    """Of Python and the libraries."""
 
     def method(self, name: str) -> dict[str, Any]:
         """Return the record of one method."""
@@ -68,16 +65,14 @@ class Evidence:
         file = _file(path)
         if not file.is_file():
             raise DataError(f"'{path}' must be evidence, or a directory with {FILE} (there is none)")
-        try:
-            stored = json.loads(file.read_text(encoding="utf-8"))
-            if stored["kind"] != _KIND:
-                raise ValueError(f"it is a {stored['kind']}")
-            if stored["format"] != _FORMAT:
-                raise ValueError(f"it has format {stored['format']}, and this version reads {_FORMAT}")
-            found = cls(**{field.name: stored[field.name] for field in fields(cls)})
-            found.method(found.chosen)
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"'{file}' must be {_KIND} (damaged or not one: {error})") from None
+        return read_document(file, _KIND, cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, stored: dict[str, Any]) -> "Evidence":
+        if stored["format"] != _FORMAT:
+            raise ValueError(f"it has format {stored['format']}, and this version reads {_FORMAT}")
+        found = cls(**{field.name: stored[field.name] for field in fields(cls)})
+        found.method(found.chosen)
         return found
 
 

@@ -11,6 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from torch import Tensor
 from torch_geometric.data import Data
 
+from fairpass.files import finite
 from fairpass.methods import NodeClassifier
 from fairpass.training import History, Task
 from fairpass.training.program import scores
@@ -127,12 +128,3 @@ def _rounded(value: float | None) -> float | int | None:
     if value is None or isinstance(value, int):
         return value
     return float(f"{value:.4g}") if math.isfinite(value) else None
-
-
-def finite(value: Any) -> Any:
-    """Return plain values, with None for numbers that JSON cannot hold."""
-    if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -39,8 +39,6 @@ def fit_all(
     in the method's `per_member` hyper-parameters, learning rate, weight decay, seed, epochs and patience.
 
     Args:
-        classifiers: of any methods, each with its own hyper-parameters and training settings.
-        data: the graph; not modified.
         jobs: processes to share the work, this one included; each gets its share of torch's threads.
         callback: called with a classifier's index and the record of each of its epochs (only of those fitted in this
             process; with one job, all).
@@ -88,7 +86,7 @@ def _shape(classifier: NodeClassifier) -> str | None:
     """Return what classifiers that train together have in common; None for one that trains alone."""
     if classifier.trains_alone:
         return None
-    own, parameters = classifier.per_member or (), classifier.hyperparameters
+    own, parameters = classifier.per_member, classifier.hyperparameters
     # Values of one's own may differ, but None cannot be in a row of numbers.
     shared = {name: value is None if name in own else value for name, value in parameters.items()}
     return to_json([classifier.name, shared, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])

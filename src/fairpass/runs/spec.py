@@ -8,12 +8,9 @@ from functools import cached_property
 from typing import Any, Self
 
 from fairpass.methods import NodeClassifier, method
-from fairpass.methods.parameters import stored_parameters
+from fairpass.methods.model_file import stored_parameters
+from fairpass.training import Training
 from fairpass.training.tensors import to_json
-
-# Training settings added since version 0.1, with the value that means "as before" (a method's own are in its `before`).
-# A setting with this value is left out of a run's identity, so that records made before it existed are still found.
-ADDED_SINCE_0_1: Mapping[str, Any] = {"postprocess": "none", "constraint": "demographic_parity", "window": 1}
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,6 @@ class Configuration:
         return cls(classifier.name, classifier.hyperparameters, training, kind=type(classifier))
 
     def but(self, *, training: Mapping[str, Any] | None = None, scale: str | None = None, **parameters: Any) -> Self:
-        """Return a copy with some settings changed."""
         return replace(
             self,
             parameters={**self.parameters, **parameters},
@@ -51,7 +47,6 @@ class Configuration:
         )
 
     def classifier(self, seed: int = 0) -> NodeClassifier:
-        """Return the unfitted classifier."""
         found = self.kind or method(self.method)
         defaults = found(**self.parameters).training
         return found(**self.parameters, training=defaults.but(**self.training, seed=seed))
@@ -73,8 +68,6 @@ class RunSpec:
 
     Attributes:
         dataset: name of a benchmark, or any name under which :func:`fairpass.runs.run` is given the graph.
-        configuration: the method with its settings.
-        seed: of the training.
         measures: what to measure in addition to the evaluation.
         split: seed of a benchmark's split; None for the published one.
         name: how a comparison calls the configuration; by default the method's name.
@@ -89,11 +82,9 @@ class RunSpec:
 
     @property
     def label(self) -> str:
-        """The name, or the method's."""
         return self.name or self.configuration.method
 
     def classifier(self) -> NodeClassifier:
-        """Return the unfitted classifier."""
         return self.configuration.classifier(self.seed)
 
     @cached_property
@@ -108,7 +99,7 @@ class RunSpec:
             "scale": self.configuration.scale,
             "method": self.configuration.method,
             "parameters": _without(classifier.before, stored_parameters(classifier.hyperparameters)),
-            "training": _without(ADDED_SINCE_0_1, classifier.training.to_dict()),
+            "training": _without(Training.before, classifier.training.to_dict()),
             "measures": list(self.measures),
         }
         if self.split is not None:

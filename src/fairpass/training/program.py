@@ -100,7 +100,7 @@ class Program(nn.Module, ABC):
     @property
     def keeps_reference(self) -> bool:
         """Return whether everything is kept that a node's score needs in addition to the node and its neighbours."""
-        return all(norm.is_fitted for norm in node_norms(self))
+        return not any(norm.is_empty for norm in node_norms(self))
 
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
         """Return the logits of nodes to be scored after training, `(N, C)`.

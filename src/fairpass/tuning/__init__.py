@@ -1,8 +1,8 @@
 """Search for configurations: spaces as data, strategies from Optuna, and the front between utility and fairness."""
 
+from fairpass.parameters import Choice, Integers, LogUniform, Uniform
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.choice import Decision, choose, decide
-from fairpass.tuning.dimensions import Choice, Integers, LogUniform, Uniform
 from fairpass.tuning.front import Point, hypervolume, pareto_front
 from fairpass.tuning.result import Tuned, draw_front
 from fairpass.tuning.search import tune

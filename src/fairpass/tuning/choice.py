@@ -52,7 +52,6 @@ def decide(
     Near-constant configurations are only taken if there are no others.
 
     Args:
-        points: the configurations to choose from.
         fairness: how much fairness counts, from 0 to 1: the point of the front with the largest
             :math:`(1 - \text{fairness})\, u - \text{fairness}\, d`, with utility `u` and unfairness `d` scaled to
             [0, 1] over the front. 0 is the most useful point, 1 the fairest. Cannot be combined with limits.

@@ -1,14 +1,14 @@
 """What a search varies and what is fixed, and the classifiers that this allows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from fairpass.methods import NodeClassifier, method
+from fairpass.parameters import Choice, Dimension
 from fairpass.runs import Configuration
 from fairpass.training import Training
 from fairpass.training.population import COMMON_SETTINGS
-from fairpass.tuning.dimensions import Choice, Dimension
 from fairpass.tuning.front import Point
 from fairpass.tuning.spaces import Space
 
@@ -27,8 +27,7 @@ class Configurations:
     @classmethod
     def of(cls, name: str, space: Space, fixed: Mapping[str, Any]) -> "Configurations":
         """Return the configurations of a space; raise `ValueError` if the method does not accept all of them."""
-        settings = [field.name for field in fields(Training) if field.name != "seed"]
-        known = [*_parameters(method(name)), *settings]
+        known = [*_parameters(method(name)), *(setting for setting in Training.declared if setting != "seed")]
         for argument, values in (("space", space), ("fixed", fixed)):
             for parameter in values:
                 if parameter == "seed":
@@ -72,11 +71,10 @@ class Configurations:
     def shape(self) -> list[str]:
         """Return what is varied but must be the same for classifiers that train as one population."""
         found = method(self.method)
-        shared = {*_parameters(found), *COMMON_SETTINGS} - {*(found.per_member or ())}
+        shared = {*_parameters(found), *COMMON_SETTINGS} - {*found.per_member}
         return [name for name in self.varied if name in shared]
 
     def point(self, values: Mapping[str, Any], **outcome: Any) -> Point:
-        """Return a configuration with how it did."""
         made = Configuration.of(self.classifier(values))
         return Point(made.method, made.parameters, made.training, **outcome)
 
@@ -90,4 +88,4 @@ class Configurations:
 
 
 def _parameters(found: type[NodeClassifier]) -> list[str]:
-    return list(found().hyperparameters)
+    return [name for name in found.declared if name != "training"]

@@ -44,8 +44,6 @@ def tune(
     kept beside them for the reader; nothing is chosen by them.
 
     Args:
-        data: the graph; not modified.
-        method: name of the method.
         budget: a number of configurations in all, a time for this call such as `"10m"`, or a :class:`Budget`.
         storage: where the study is kept: the path of an SQLite file, or any database URL that Optuna takes. The same
             call continues the study, also from several processes at once; another graph, space, value of `fixed` or
@@ -56,7 +54,6 @@ def tune(
         strategy: `"tpe"` maximises `AUC + F1 + ACC - DP - EO`; `"motpe"` (also TPE) and `"nsga2"` look for the whole
             front of utility and unfairness; `"random"`; `"grid"` tries every combination, in random order.
         seed: of the strategy's random numbers.
-        callback: called often with the progress.
     """
     if strategy not in get_args(Strategy):
         raise ValueError(f"'strategy' must be one of {get_args(Strategy)} (got {strategy!r})")

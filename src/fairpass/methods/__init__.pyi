@@ -1,0 +1,23 @@
+"""The public names of `fairpass.methods` and where each of them lives; see `lazy_loader.attach_stub`."""
+
+from .base import NodeClassifier as NodeClassifier
+from .edits import EDITS as EDITS
+from .exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
+from .fairgnn import FairGNN as FairGNN
+from .fairvgnn import FairVGNN as FairVGNN
+from .fmp import FMP as FMP
+from .gmmd import GMMD as GMMD
+from .gmmd import GMMDS as GMMDS
+from .mmd import MMD as MMD
+from .nifty import NIFTY as NIFTY
+from .plain import GAT as GAT
+from .plain import GCN as GCN
+from .plain import GIN as GIN
+from .plain import SAGE as SAGE
+from .plain import Constant as Constant
+from .plain import Logistic as Logistic
+from .plain import MLPClassifier as MLPClassifier
+from .registry import load_model as load_model
+from .registry import method as method
+from .registry import names as names
+from .thresholds import Thresholds as Thresholds

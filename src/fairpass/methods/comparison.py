@@ -1,5 +1,0 @@
-"""Moved to `fairpass.runs`."""
-
-from fairpass.runs import Comparison
-
-__all__ = ["Comparison"]

@@ -1,0 +1,86 @@
+"""What a method declares in addition to its hyper-parameters, and scikit-learn's access to all of it."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from fairpass.parameters import Declared, Dimension, parameter
+from fairpass.training.settings import Training
+
+SpaceKind = Literal["recommended", "grid"]
+
+
+class Estimator(Declared):
+    """A class with declared hyper-parameters and `training`."""
+
+    training: Training = parameter(None, "settings of the training loop; the method's own by default")
+
+    recommended_training: ClassVar[Training] = Training()
+    """The default of `training`."""
+    learns_by_epochs: ClassVar[bool] = True
+    """Whether the optimizer's settings matter, so that searches vary them."""
+    grid_training: ClassVar[Mapping[str, Dimension]] = {}
+    """Training settings of the grid search that differ from those of `Training`."""
+    search_order: ClassVar[tuple[str, ...]] = ()
+    """Parameters that a search draws first; the rest follow as declared."""
+    takes_two: ClassVar[tuple[Literal["labels", "groups"], ...]] = ()
+    """What there must be exactly two of."""
+    joins_populations: ClassVar[bool] = False
+    """Whether several classifiers can be trained as one population (see `fairpass.runs`)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.training is None:
+            self.training = self.default_training()
+
+    @classmethod
+    def default_training(cls) -> Training:
+        """Return the settings a method trains with if none are given."""
+        return cls.recommended_training
+
+    @classmethod
+    def space(cls, kind: SpaceKind = "recommended") -> dict[str, Dimension]:
+        """Return the search space of the parameters and training settings."""
+        which = "search" if kind == "recommended" else "grid"
+        ordered = [*cls.search_order, *(name for name in cls.declared if name not in cls.search_order)]
+        space = {name: getattr(cls.declared[name], which) for name in ordered}
+        if cls.learns_by_epochs:
+            space |= {name: getattr(each, which) for name, each in Training.declared.items()}
+            space |= cls.grid_training if kind == "grid" else {}
+        return {name: dimension for name, dimension in space.items() if dimension is not None}
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Return the hyper-parameters by name: all parameters but `training`."""
+        return {name: getattr(self, name) for name in self.declared if name != "training"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the hyper-parameters and `training` by name, as scikit-learn does.
+
+        Args:
+            deep: whether to add each setting of `training`, as `training__epochs` and so on.
+        """
+        params = {**self.hyperparameters, "training": self.training}
+        nested = {f"training__{name}": value for name, value in self.training.to_dict().items()}
+        return {**params, **nested} if deep else params
+
+    def with_params(self, **changes: Any) -> Self:
+        """Return an unfitted classifier with the same parameters, except for some changes."""
+        return type(self)(**{**self.get_params(deep=False), **changes})
+
+    def set_params(self, **params: Any) -> Self:
+        """Change hyper-parameters or settings of `training` (as `training__epochs`) by name.
+
+        A wrong name or value is an error that changes nothing. A fitted model stays as it is until the next `fit`.
+        """
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ValueError(f"'{name}' is not a parameter of {type(self).__name__} (it has {', '.join(known)})")
+        settings = {name: params.pop(name) for name in list(params) if name.startswith("training__")}
+        if settings:
+            training = params.get("training", self.training)
+            params["training"] = training.but(**{name.partition("__")[2]: settings[name] for name in settings})
+        changed = self.with_params(**params)
+        for name in params:
+            setattr(self, name, getattr(changed, name))
+        return self

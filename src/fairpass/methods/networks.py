@@ -1,0 +1,107 @@
+"""What several methods share: parameters of their networks, kinds of programs, and published settings."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from fairpass.methods.base import NodeClassifier
+from fairpass.nn import Encoder
+from fairpass.nn.convolution import Backbone
+from fairpass.parameters import Choice, LogUniform, parameter
+from fairpass.training import Program, Task, Training
+from fairpass.training.program import cross_entropy
+
+
+def backbone() -> Any:
+    return parameter("gcn", "convolution of the network")
+
+
+def num_layers(**declaration: Any) -> Any:
+    return parameter(2, "number of layers of the network", at_least=1, **declaration)
+
+
+def hidden(**declaration: Any) -> Any:
+    return parameter(16, "width of the hidden layers", at_least=1, **declaration)
+
+
+def dropout(default: float = 0.5, *, searched: bool = True, **declaration: Any) -> Any:
+    search = Choice(0.0, 0.2, 0.5, 0.8) if searched else None
+    return parameter(default, "probability of dropping a hidden unit", search, at_least=0, below=1, **declaration)
+
+
+def penalty(*grid: float) -> Any:
+    """Declare the penalty of logistic regressions; the range of its search is for standardised features."""
+    text = "inverse strength of the regressions' penalty"
+    return parameter(1.0, text, LogUniform(1e-3, 100), Choice(*grid), above=0, below=inf)
+
+
+def widths(classifier: Any, task: Task) -> tuple[int, ...]:
+    """Return the widths of a network with `num_layers` and `hidden`, from the features to the classes."""
+    return (task.num_features, *[classifier.hidden] * (classifier.num_layers - 1), task.num_classes)
+
+
+class Published(NodeClassifier):
+    """A method whose authors published settings for the benchmark graphs."""
+
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """For "german" or, with one backbone only, "german/gin": parameters and training settings, if not the defaults."""
+
+    @classmethod
+    def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> Self:
+        """Return the method with the settings of its authors.
+
+        Args:
+            data_set: `"german"`, `"bail"` or `"credit"`.
+            backbone: convolution of the network; without settings of its own, it gets those of `"gcn"`.
+            training: training settings that replace those of the authors, e.g. `seed=1`.
+        """
+        known = tuple(name for name in cls.published if "/" not in name)
+        if data_set not in known:
+            raise ValueError(f"'data_set' must be one of {known} (got {data_set!r})")
+        values = {**cls.published.get(f"{data_set}/{backbone}", cls.published[data_set]), "backbone": backbone}
+        settings = {name: values.pop(name) for name in values.keys() - cls.declared.keys()}
+        return cls(**values, training=cls.recommended_training.but(**{**settings, **training}))
+
+
+class Network(Program):
+    """An encoder of the features on the graph, trained with cross-entropy."""
+
+    def __init__(self, network: Encoder) -> None:
+        super().__init__()
+        self.network = network
+
+    @property
+    def is_random(self) -> bool:
+        return self.network.dropout > 0
+
+    def forward(self, task: Task) -> Tensor:
+        backbone = self.network.backbone
+        logits: Tensor = self.network(task.x, None if backbone is None else task.operator(backbone))
+        return logits
+
+
+class ClosedForm(Program):
+    """A model that `prepare` finds completely, so that there is nothing to train."""
+
+    is_random = False
+
+    def configure(self, training: Training) -> None:
+        self.optimizers = {}
+
+    def epoch(self, task: Task) -> dict[str, float]:
+        return {"loss": float(cross_entropy(self(task), task))}
+
+
+class SeveralOptimizers(Program):
+    """Networks that are trained in turn, each by its own optimizer."""
+
+    def minimise(self, loss: Tensor, *optimizers: str) -> float:
+        """Take a step of some optimizers on a loss, and return it."""
+        self.zero_grad()  # all networks, because a loss also reaches those that it must not change
+        torch.autograd.backward(loss)
+        for name in optimizers:
+            self.optimizers[name].step()
+        return float(loss.detach())

@@ -1,5 +1,0 @@
-"""Moved to `fairpass.runs`."""
-
-from fairpass.runs import RunRecord as Run
-
-__all__ = ["Run"]

@@ -1,5 +1,0 @@
-"""Moved to `fairpass.runs`."""
-
-from fairpass.runs import Row, summarise
-
-__all__ = ["Row", "summarise"]

@@ -1,5 +1,0 @@
-"""Moved to `fairpass.runs`."""
-
-from fairpass.runs import tradeoff
-
-__all__ = ["tradeoff"]

@@ -115,12 +115,9 @@ def _option(name: str, hint: Any, default: Any, texts: Mapping[str, Any]) -> ins
 def field_options(
     group: str, fields: Mapping[str, FieldInfo], types: Mapping[str, Any] | None = None
 ) -> list[inspect.Parameter]:
-    """Return the options of a group in `help.toml`, None by default; texts and types are those of pydantic fields.
+    """Return the options of a group in `help.toml`, None by default, with the texts and types of pydantic fields.
 
-    Args:
-        group: The group.
-        fields: The fields.
-        types: Types that differ on the command line.
+    `types` has those that differ on the command line.
     """
     options = []
     for name, about in _texts()[group]["options"].items():

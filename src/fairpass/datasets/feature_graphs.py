@@ -185,7 +185,7 @@ def cached_edges(
 
     Args:
         features: The rows to connect, shape [N, d].
-        recipe: The method, its version and its parameters: all that the edges depend on apart from the features.
+        recipe: The method, its version and its parameters: what the edges depend on apart from the features.
         build: Makes the edges.
         cache_dir: By default the directory in `FAIRPASS_CACHE`, else `graphs` in the user's cache directory.
     """

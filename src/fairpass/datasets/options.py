@@ -5,7 +5,6 @@ made from `TableOptions`. This module imports neither pandas nor torch, so that 
 """
 
 from collections.abc import Sequence
-from inspect import Parameter
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -141,19 +140,6 @@ class TableOptions(BaseModel):
             return cls(**options)
         except ValidationError as error:
             raise DataError(validation_message(error, cls.model_fields)) from None
-
-    @classmethod
-    def parameters(cls) -> list[Parameter]:
-        """Return the options as keyword-only parameters of a function."""
-        return [
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                default=Parameter.empty if field.is_required() else field.default,
-                annotation=field.annotation,
-            )
-            for name, field in cls.model_fields.items()
-        ]
 
     @property
     def sensitive_columns(self) -> list[str]:

@@ -141,9 +141,8 @@ def _table_keys() -> dict[str, dict[str, str]]:
     keys: dict[str, dict[str, str]] = {"data": {"nodes": "nodes", "edges": "edges"}}
     for name, field in TableOptions.model_fields.items():
         if isinstance(field.json_schema_extra, dict):
-            keys.setdefault(str(field.json_schema_extra["section"]), {})[
-                str(field.json_schema_extra["key"] or name)
-            ] = name
+            section, key = field.json_schema_extra["section"], field.json_schema_extra["key"]
+            keys.setdefault(str(section), {})[str(key or name)] = name
     return keys
 
 
@@ -199,9 +198,9 @@ class Config(Settings):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sections as the file has them, in JSON's types."""
-        tables = {"nodes": self.nodes, "edges": self.edges, **self.tables.model_dump()}
+        tables = {"nodes": self.nodes, "edges": self.edges, **self.tables.model_dump(mode="json")}
         return {
-            **self.model_dump(exclude={"folder", "file", "nodes", "edges", "tables"}),
+            **self.model_dump(mode="json", exclude={"folder", "file", "nodes", "edges", "tables"}),
             **{section: {key: tables[name] for key, name in keys.items()} for section, keys in TABLE_KEYS.items()},
         }
 

@@ -18,9 +18,9 @@ from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.choice import choose
-from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.front import Point
 from fairpass.tuning.measure import Measure
+from fairpass.tuning.spaces import Configurations
 from fairpass.tuning.strategies import SeededSampler, distribution, values
 from fairpass.tuning.study import give_up, running, sign
 

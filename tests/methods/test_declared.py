@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 import torch
 import typer
-from fairpass.cli.parameters import parse_parameters
+from fairpass.cli.options import parse_parameters
 from tests.methods.battery import MethodBattery
 from torch import Tensor, nn
 from typer.testing import CliRunner

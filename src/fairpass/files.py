@@ -5,7 +5,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +58,11 @@ def sha256(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def write_document(path: str | os.PathLike[str], document: Mapping[str, Any]) -> Path:
+    """Write a JSON file for people and programs to read; its entry `kind` should say what it is."""
+    return write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
 def finite(value: Any) -> Any:
     """Return nested plain values with lists for tuples, and None for numbers that JSON cannot hold."""
     if isinstance(value, dict):
@@ -75,4 +80,4 @@ def read_document(path: str | os.PathLike[str], kind: str, build: Callable[[dict
             raise ValueError(f"it is a {stored['kind']}")
         return build(stored)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"'{path}' must be a {kind} (damaged or not one: {error})") from None
+        raise DataError(f"'{path}' must be a {kind} file (damaged or not one: {error})") from None

@@ -1,13 +1,12 @@
-r"""The bounds of the paper's Theorems 4.1 and 4.2, side by side with what they bound.
+r"""The bounds of the paper's Theorems 4.1 and 4.2, side by side with the quantities they bound.
 
-Both speak of two layers with unit weights, from `F^(0) = X`: no step size, no `lambda`, no `4 alpha`,
+Both are about two layers with unit weights, from `F^(0) = X`, without step size, `lambda` or `4 alpha`:
 
-.. math:: F^{(k)} = X + D^{-1} A F^{(k-1)} + P F^{(k-1)}, \qquad k = 1, 2,
+.. math:: F^{(k)} = X + D^{-1} A F^{(k-1)} + P F^{(k-1)}, \qquad k = 1, 2.
 
-where `D^{-1} A` is the mean over a node's neighbours, without itself, and `P` is the message of GMMD.
-Throughout, :math:`\mu^{(a)}` is the mean of `X` over group `a`, :math:`\Delta_m = \max_i |X_{im} - \mu_m|`
-its largest deviation from the mean over all nodes, norms are Euclidean (of a matrix: spectral) and
-:math:`s = 1/N_0 + 1/N_1`. What holds of the theorems, and what does not, is in `docs/theory.md`.
+`D^{-1} A` is the mean over a node's neighbours, without itself, and `P` is the message of GMMD. :math:`\mu^{(a)}` is
+the mean of `X` over group `a`, :math:`\Delta_m = \max_i |X_{im} - \mu_m|` the largest deviation from the mean over all
+nodes, norms are Euclidean (of a matrix: spectral) and :math:`s = 1/N_0 + 1/N_1`. `docs/theory.md` discusses what holds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,19 +24,19 @@ from fairpass.nn import SparseOperator
 # |x_1 - x_0| <= sqrt(2) |x|. So |g(x) - g(y)|_1 = 2 |g(x)_1 - g(y)_1| <= 2 sqrt(2)/4 |x - y|, and no less.
 SOFTMAX_LIPSCHITZ = 1 / sqrt(2)
 
-# What rounding may add: a share of the bound, and to a difference a share of the numbers it is taken of.
+# Tolerance for rounding, relative to the bound and to the numbers whose difference is measured.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-12
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a theorem bounds, and its bound.
+    """Both sides of a theorem's inequality.
 
     Attributes:
-        measured: the left hand side.
-        bound: the right hand side.
-        terms: the right hand side's named quantities, such as `C1`.
-        rounding: by how much arithmetic alone may lift `measured` above `bound`.
+        measured: the left-hand side.
+        bound: the right-hand side.
+        terms: the named quantities of the right-hand side, such as `C1`.
+        rounding: how far rounding alone can lift `measured` above `bound`.
     """
 
     measured: float
@@ -47,12 +46,11 @@ class Bound:
 
     @property
     def holds(self) -> bool:
-        """Return whether the measured quantity is within its bound."""
         return self.measured <= self.bound + self.rounding
 
     @property
     def ratio(self) -> float:
-        """Return the measured quantity as a share of its bound."""
+        """The measured quantity divided by its bound."""
         if self.bound:
             return self.measured / self.bound
         return 0.0 if self.holds else inf
@@ -60,7 +58,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Trial:
-    """One problem of the random search, in full, and what a theorem says about it."""
+    """One problem of the random search and a theorem's bound for it."""
 
     theorem: Literal["4.1", "4.2"]
     x: Tensor
@@ -72,7 +70,7 @@ class Trial:
 
 
 class RepresentationBound:
-    r"""The right hand side of Theorem 4.2, whose constants are found once for given features.
+    r"""The right-hand side of Theorem 4.2 for given features.
 
     .. math::
         (3 - s\,\bar k)\, C_3 + C_2, \quad
@@ -89,23 +87,19 @@ class RepresentationBound:
     def __init__(self, x_in: Tensor, sens: Tensor | Groups) -> None:
         groups = _two_groups(x_in, sens)
         self.inverse_sizes = s = float((1 / groups.sizes.double()).sum())
-        self.gap, self.deviation = _gap(x_in, groups), _largest_deviation(x_in)
+        self.gap = _gap(x_in, groups)
+        self.deviation = (x_in - x_in.mean(-2, keepdim=True)).abs().amax(-2).square().sum(-1).sqrt()
         self.C2 = self.gap + (8 * (1 + s) ** 2 + 2) * self.deviation
         self.C3 = (3 - s) * self.gap + (4 + 2 * s) * self.deviation
 
     def __call__(self, similarity: Tensor | float) -> Tensor:
-        """Return the bound at an inter-group similarity, one number for each problem of the batch."""
         return (3 - self.inverse_sizes * similarity) * self.C3 + self.C2
 
 
 def unit_layers(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return `F^(0)`, `F^(1)` and `F^(2)` under the theorems' assumptions, in double precision.
+    """Return `F^(0)`, `F^(1)` and `F^(2)` of the theorems in double precision.
 
-    Args:
-        x: features, `(N, d)`.
-        edge_index: `(2, E)`. The mean over no neighbours is taken to be 0; the paper does not say.
-        sens: the group of each node, 0 or 1 (negative: unknown), or `Groups`.
-        alpha: kernel parameter.
+    `sens` is as for `RepresentationBound`. The mean over no neighbours is taken to be 0; the paper does not define it.
     """
     if not alpha > 0:
         raise ValueError(f"'alpha' must be positive (got {alpha})")
@@ -123,9 +117,8 @@ def unit_layers(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: flo
 @torch.no_grad()
 def readout(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, logits: Tensor, alpha: float) -> Tensor:
     """Return the matrix `W` for which the theorems' `F^(2) W` is nearest to a model's logits."""
-    last = unit_layers(x, edge_index, sens, alpha)[-1]
-    # The pseudo-inverse, because features may depend on each other.
-    inverse: Tensor = torch.linalg.pinv(last, rtol=1e-6)
+    # The pseudo-inverse, because features may be linearly dependent.
+    inverse: Tensor = torch.linalg.pinv(unit_layers(x, edge_index, sens, alpha)[-1], rtol=1e-6)
     return inverse @ logits.double()
 
 
@@ -153,15 +146,21 @@ def theorem_4_1(
         sens: the group of each node, 0 or 1.
         weight_matrix: `W`, `(d, 2)`.
         alpha: kernel parameter.
-        lipschitz: `L` with `|g(x) - g(y)|_1 <= L |x - y|_2` for the softmax `g`; by default the smallest,
-            `1/sqrt(2)`.
+        lipschitz: `L` with `|g(x) - g(y)|_1 <= L |x - y|_2` for the softmax `g`; by default the smallest, `1/sqrt(2)`.
     """
-    groups = _two_groups(x.double(), sens)
-    if weight_matrix.shape != (x.shape[-1], 2):
-        raise ValueError(f"'weight_matrix' must have shape ({x.shape[-1]}, 2) (got {tuple(weight_matrix.shape)})")
+    groups, W = _two_groups(x.double(), sens), weight_matrix.double()
+    if W.shape != (x.shape[-1], 2):
+        raise ValueError(f"'weight_matrix' must have shape ({x.shape[-1]}, 2) (got {tuple(W.shape)})")
     if not lipschitz > 0:
         raise ValueError(f"'lipschitz' must be positive (got {lipschitz})")
-    return _bound_on_predictions(unit_layers(x, edge_index, groups, alpha), groups, weight_matrix.double(), lipschitz)
+    first, _, last = unit_layers(x, edge_index, groups, alpha)
+    right, norm = RepresentationBound(first, groups), float(torch.linalg.matrix_norm(W, 2))
+    s, deviation, gap = right.inverse_sizes, float(right.deviation), float(_gap(last, groups))
+    C1 = (2 + 4 * s) ** 2 + 6 + 8 * s
+    bound = lipschitz / 2 * norm * (gap + C1 * deviation)
+    terms = {"C1": C1, "L": lipschitz, "W": norm, "Delta_rep": gap, "Delta": deviation}
+    measured = float(_gap((last @ W).softmax(-1)[:, 1:], groups))
+    return Bound(measured, bound, terms, _RELATIVE * bound + _ABSOLUTE * float(last.abs().max()) * norm)
 
 
 @torch.no_grad()
@@ -171,7 +170,13 @@ def theorem_4_2(x: Tensor, edge_index: Tensor, sens: Tensor, alpha: float) -> Bo
     The bound is :class:`RepresentationBound` at the similarity of `F^(1)`; arguments as in `theorem_4_1`.
     """
     groups = _two_groups(x.double(), sens)
-    return _bound_on_representations(unit_layers(x, edge_index, groups, alpha), groups, alpha)
+    first, previous, last = unit_layers(x, edge_index, groups, alpha)
+    similarity = float(groups.similarities(previous, alpha, backend="exact")[0, 1])
+    right = RepresentationBound(first, groups)
+    bound = float(right(similarity))
+    C2, C3, gap, deviation = map(float, (right.C2, right.C3, right.gap, right.deviation))
+    terms = {"C2": C2, "C3": C3, "similarity": similarity, "gap": gap, "Delta": deviation}
+    return Bound(float(_gap(last, groups)), bound, terms, _RELATIVE * bound + _ABSOLUTE * float(last.abs().max()))
 
 
 def search_violations(trials: int, seed: int, *, isolated: bool = False) -> list[Trial]:
@@ -183,14 +188,10 @@ def search_violations(trials: int, seed: int, *, isolated: bool = False) -> list
 def random_trials(trials: int, seed: int, *, isolated: bool = False) -> Iterator[Trial]:
     """Yield both theorems on random graphs of 2 to 16 nodes, twice `trials` in all.
 
-    Groups go down to a single node; edges within and across groups have densities of their own. Features of
-    1 to 3 columns are two-valued, normal or heavy-tailed, with an offset of up to 1,000 times their scale or
-    so, with or without a gap between the groups; `alpha` and `W` vary over six and four orders of magnitude.
-
-    Args:
-        trials: number of problems.
-        seed: of the random numbers.
-        isolated: leave nodes without neighbours as they are, instead of giving each a random one.
+    Groups have one node or more; edges within and across groups have their own densities. Features of 1 to 3 columns
+    are two-valued, normal or heavy-tailed, offset by up to about 1,000 times their scale, with or without a gap between
+    the groups; `alpha` and `W` vary over six and four orders of magnitude. Unless `isolated`, a node without neighbours
+    gets a random one.
     """
     generator = torch.Generator().manual_seed(seed)
     for _ in range(trials):
@@ -200,38 +201,9 @@ def random_trials(trials: int, seed: int, *, isolated: bool = False) -> Iterator
         edge_index = _random_edges(generator, sens, isolated)
         alpha = _power_of_ten(generator, 3) / scale**2
         W = torch.randn(x.shape[1], 2, generator=generator, dtype=x.dtype) * _power_of_ten(generator, 2) / scale
-        groups = Groups.of(sens, x.dtype)
-        layers = unit_layers(x, edge_index, groups, alpha)
         problem = (x, edge_index, sens, alpha, W)
-        yield Trial("4.1", *problem, _bound_on_predictions(layers, groups, W, SOFTMAX_LIPSCHITZ))
-        yield Trial("4.2", *problem, _bound_on_representations(layers, groups, alpha))
-
-
-def _bound_on_predictions(layers: tuple[Tensor, ...], groups: Groups, W: Tensor, lipschitz: float) -> Bound:
-    x, last = layers[0], layers[-1]
-    s = float((1 / groups.sizes.double()).sum())
-    norm = float(torch.linalg.matrix_norm(W, 2))
-    C1 = (2 + 4 * s) ** 2 + 6 + 8 * s
-    gap, deviation = float(_gap(last, groups)), float(_largest_deviation(x))
-    probability = (last @ W).softmax(-1)[:, 1:]
-    bound = lipschitz / 2 * norm * (gap + C1 * deviation)
-    terms = {"C1": C1, "L": lipschitz, "W": norm, "Delta_rep": gap, "Delta": deviation}
-    return Bound(float(_gap(probability, groups)), bound, terms, _RELATIVE * bound + _rounding(last) * norm)
-
-
-def _bound_on_representations(layers: tuple[Tensor, ...], groups: Groups, alpha: float) -> Bound:
-    x, previous, last = layers
-    similarity = float(groups.similarities(previous, alpha, backend="exact")[0, 1])
-    right = RepresentationBound(x, groups)
-    bound = float(right(similarity))
-    terms = {
-        "C2": float(right.C2),
-        "C3": float(right.C3),
-        "similarity": similarity,
-        "gap": float(right.gap),
-        "Delta": float(right.deviation),
-    }
-    return Bound(float(_gap(last, groups)), bound, terms, _RELATIVE * bound + _rounding(last))
+        yield Trial("4.1", *problem, theorem_4_1(x, edge_index, sens, W, alpha))
+        yield Trial("4.2", *problem, theorem_4_2(x, edge_index, sens, alpha))
 
 
 def _two_groups(x: Tensor, sens: Tensor | Groups) -> Groups:
@@ -249,15 +221,6 @@ def _gap(values: Tensor, groups: Groups) -> Tensor:
     """Return the distance between the two groups' means of `(..., N, d)` values."""
     means = groups.membership.mT @ values
     return (means[..., 0, :] - means[..., 1, :]).square().sum(-1).sqrt()
-
-
-def _largest_deviation(x: Tensor) -> Tensor:
-    """Return the norm of the largest deviation of each column of `(..., N, d)` features from its mean."""
-    return (x - x.mean(-2, keepdim=True)).abs().amax(-2).square().sum(-1).sqrt()
-
-
-def _rounding(values: Tensor) -> float:
-    return _ABSOLUTE * float(values.abs().max())
 
 
 def _integer(generator: torch.Generator, least: int, most: int) -> int:
@@ -281,7 +244,7 @@ def _random_features(generator: torch.Generator, sens: Tensor) -> tuple[Tensor, 
 
 
 def _random_edges(generator: torch.Generator, sens: Tensor, isolated: bool) -> Tensor:
-    """Return an undirected graph, with nodes left without a neighbour only if `isolated`."""
+    """Return an undirected graph, in which only `isolated` allows nodes without neighbours."""
     nodes = len(sens)
     within, across = torch.rand(2, generator=generator)
     density = torch.where(sens[:, None] == sens, within, across)

@@ -60,12 +60,12 @@ def test_results_are_kept_and_gone_on_from(run: Run, run_json: RunJson, tmp_path
     assert len(before.runs) == 6
 
     again = run(*QUICK, "--out", out)
-    assert again.stderr == f"6 of 6 runs are in {out} already\n"
+    assert again.stderr == f"6 of 6 runs are already in {out}\n"
     assert again.stdout == first.stdout
     assert Comparison.load(out) == before
 
     more = run("compare", "german", "--methods", "gin", "--epochs", "2", "--seeds", "3", "--out", out)
-    assert more.stderr == f"2 of 6 runs are in {out} already\n"
+    assert more.stderr == f"2 of 6 runs are already in {out}\n"
     after = Comparison.load(out)
     assert after.runs[:6] == before.runs
     assert [row.method for row in after.rows] == ["constant", "gcn", "gat", "gin"]
@@ -92,7 +92,7 @@ def test_a_file_that_is_something_else_is_kept(run: Run, tmp_path: Path) -> None
     out.write_text("Dear all")
     result = run(*QUICK, "--out", out)
     assert result.exit_code == 1
-    assert "must be a fairpass comparison (damaged or not one" in result.stderr
+    assert "must be a fairpass comparison file (damaged or not one" in result.stderr
     assert out.read_text() == "Dear all"
 
 
@@ -110,7 +110,7 @@ def test_a_failing_method_loses_nothing(
     assert Comparison.load(out).row("gcn").failed == 0
 
     mended = run(*QUICK, "--out", out, "--json")
-    assert mended.stderr == f"4 of 6 runs are in {out} already\n"
+    assert mended.stderr == f"4 of 6 runs are already in {out}\n"
     assert all(not row["failed"] for row in json.loads(mended.stdout)["rows"])
     assert json.loads(out.read_text()) == json.loads(mended.stdout)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pooch
 import pytest
 from torch_geometric.data import Data
 from typer.testing import Result
 
 from fairpass.datasets import download
-from fairpass.errors import DownloadError
 from fairpass.experiments import cells
 from fairpass.runs import RunRecord, RunSpec, RunStore, runner
 
@@ -44,7 +44,7 @@ def test_a_second_time_nothing_is_made(run: Run, run_json: Callable[..., Any], t
     assert (first["runs"], first["made"]) == (12, 12)
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()}
     again = run("reproduce", "mlp", *GERMAN, "--out", tmp_path, "--json")
-    assert again.stderr == f"12 of 12 runs are in {tmp_path / 'records'} already\n"
+    assert again.stderr == f"12 of 12 runs are already in {tmp_path / 'records'}\n"
     assert json.loads(again.stdout)["made"] == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()} == stamps
     fresh = run_json("reproduce", "mlp", *GERMAN, "--out", tmp_path, "--fresh", "--json")
@@ -74,21 +74,21 @@ def test_an_interruption_keeps_what_was_done(run: Run, tmp_path: Path, monkeypat
         result = run("reproduce", "mlp", *GERMAN, "--out", tmp_path)
     assert result.exit_code == 130
     advice = "the same command without --fresh continues from there"
-    assert result.stderr == f"What was done is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
+    assert result.stderr == f"Finished work is in {tmp_path / 'records'}: {advice}\nInterrupted\n"
     done = len(RunStore(tmp_path / "records"))
     assert 0 < done < 12
-    assert run("reproduce", "mlp", *GERMAN, "--out", tmp_path).stderr.startswith(f"{done} of 12 runs are in")
+    assert run("reproduce", "mlp", *GERMAN, "--out", tmp_path).stderr.startswith(f"{done} of 12 runs are already in")
 
 
 def test_a_missing_data_set_is_told_before_anything_is_trained(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreachable(file: object, url: str) -> bytes:
-        raise DownloadError("no network")
+    def unreachable(*_: object, **__: object) -> str:
+        raise OSError("no network")
 
     monkeypatch.setenv("FAIRPASS_DATA", str(tmp_path / "empty"))
     monkeypatch.setattr(download, "ATTEMPTS", 1)
-    monkeypatch.setattr(download, "_download_once", unreachable)
+    monkeypatch.setattr(pooch.Pooch, "fetch", unreachable)
     result = run("reproduce", "mlp", "--quick", "--out", tmp_path)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1

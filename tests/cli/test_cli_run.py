@@ -180,8 +180,11 @@ def _only_train(folder: Path) -> None:
         (_with("ethnicity", "Arda"), "column 'ethnicity' must have at least two groups (got 'Arda')"),
         (_mixed, "column 'income' has 1"),
         (_twice, "the ids in column 'applicant' of 'nodes' must be unique (2 occur more than once: 'A-000', 'A-001')"),
-        (_stranger, "column 'knows' of 'edges' names nodes that do not exist (1 ids, 1 edges): 'A-999'"),
-        (_only_train, "none of the 0 labelled nodes in the val split is of label 'approved'"),
+        (
+            _stranger,
+            "column 'knows' of 'edges' names nodes that do not exist (1 ids, 1 edges, first in row 0): 'A-999'",
+        ),
+        (_only_train, "none of the 0 labelled nodes in the val split has label 'approved'"),
         (_file("applicants.csv", None), "'nodes': there is no file "),
         (_file("acquaintances.csv", b""), "acquaintances.csv' is empty"),
         (_file("applicants.csv", b"applicant,income\nA\xff,3\n"), "applicants.csv' is not utf-8 text"),

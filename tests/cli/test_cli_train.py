@@ -13,8 +13,7 @@ from typer.testing import Result
 from fairpass import Evaluation, datasets, load_model
 from fairpass.cli import train as train_module
 from fairpass.cli.evaluate import Split
-from fairpass.cli.options import TrainingOptions
-from fairpass.cli.parameters import parse_parameters, read_value
+from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
 from fairpass.methods import GMMD, Constant, names
 from fairpass.training import EpochRecord, Training
 from fairpass.training.task import SplitName

@@ -11,8 +11,7 @@ import platformdirs
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, nearest_neighbours, similarity_graph
-from fairpass.datasets.graph_cache import cached_edges
+from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, cached_edges, nearest_neighbours, similarity_graph
 from fairpass.errors import DataError
 
 FEATURES = np.random.default_rng(0).normal(size=(50, 3))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,6 +86,13 @@ def test_names_are_unique() -> None:
         assert len(set(names)) == len(names)
     assert (*catalog.UTILITY, *catalog.UNFAIRNESS) == catalog.SELECTION
     assert [m.label for m in catalog.SELECTION] == ["AUC", "F1", "ACC", "DP", "EO"]
+
+
+def test_the_documentation_lists_every_metric() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for metric in catalog.METRICS:
+        better = metric.direction.split()[0]
+        assert f"| `{metric.key}` | {metric.title} | {better} |" in page
 
 
 def _accuracy_difference(counts: Counts) -> Tensor:

@@ -124,7 +124,7 @@ def test_inputs_are_left_alone(make_graph: MakeGraph) -> None:
     assert torch.equal(graph.x, before.x)
 
 
-def test_reset_draws_anew() -> None:
+def test_reset_draws_new_parameters() -> None:
     layer = attention()
     before = copy.deepcopy(layer.state_dict())
     layer.reset_parameters()

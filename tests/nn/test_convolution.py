@@ -167,7 +167,7 @@ def test_network_drops_hidden_units_in_training_only(make_graph: MakeGraph, back
 @pytest.mark.parametrize(
     "layer", [GCNConvolution(2, 3), GINConvolution(2, 3), GATConvolution(2, 3), SAGEConvolution(2, 3)]
 )
-def test_reset_draws_weights_anew(layer: GCNConvolution | GINConvolution | GATConvolution | SAGEConvolution) -> None:
+def test_reset_draws_new_weights(layer: GCNConvolution | GINConvolution | GATConvolution | SAGEConvolution) -> None:
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(1)  # what starts from a constant would else be the same again

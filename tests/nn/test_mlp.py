@@ -39,7 +39,7 @@ def test_drops_hidden_units_in_training_only() -> None:
     torch.testing.assert_close(everything(x), everything(0 * x))
 
 
-def test_reset_draws_anew() -> None:
+def test_reset_draws_new_parameters() -> None:
     mlp = MLP(5, 2)
     before = copy.deepcopy(mlp.state_dict())
     mlp.reset_parameters()

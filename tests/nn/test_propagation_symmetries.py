@@ -75,7 +75,7 @@ def test_a_sample_moves_only_the_nodes_drawn(make_graph: MakeGraph) -> None:
     assert torch.bincount(graph.sens[touched]).tolist() == [3, 3]
 
 
-def test_a_sample_is_drawn_anew_in_training_and_fixed_in_evaluation(make_graph: MakeGraph) -> None:
+def test_another_sample_is_drawn_in_training_and_fixed_in_evaluation(make_graph: MakeGraph) -> None:
     graph, layer = make_graph(n=20), GMMDPropagation(sample=3)
     torch.manual_seed(0)
     first, second = layer(*graph.inputs), layer(*graph.inputs)

@@ -1,4 +1,4 @@
-"""Nodes that move among those of a recorded graph: the same for the same node, in any company."""
+"""Nodes that move among those of a recorded graph: the same for the same node, alone or with others."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -56,7 +56,7 @@ def test_on_the_recorded_graph_it_is_what_the_layers_do(layer: GMMDPropagation, 
     reference = recorded(layer, graph)
     others = reference.groups(shares_of(graph.sens, groups))
     got = layer(graph.x, graph.edges, others, reference)
-    # Laplace's kernel has a kink at each source, on one or the other side of which rounding puts a node.
+    # Laplace's kernel has a kink at each source, and rounding may put a node on either side of it.
     tolerance = 0.02 if layer.kernel == "laplace" else 1e-5
     torch.testing.assert_close(got, layer(graph.x, graph.edges, graph.sens), rtol=0, atol=tolerance)
 

@@ -53,7 +53,7 @@ def test_what_is_not_evidence_is_refused(content: str, message: str, tmp_path: P
 def test_a_truncated_file_is_refused(evidence: Evidence, tmp_path: Path) -> None:
     file = evidence.save(tmp_path)
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(DataError, match=r"evidence\.json' must be a fairpass evidence \(damaged or not one"):
+    with pytest.raises(DataError, match=r"evidence\.json' must be a fairpass evidence file \(damaged or not one"):
         Evidence.load(tmp_path)
 
 
@@ -256,6 +256,6 @@ def test_thresholds_for_each_group_are_told(german: Data) -> None:
     predicted = model.predict(german)[german.test_mask]
     assert run["predicted"] == predicted.bincount(minlength=2).tolist()
     page = render([evidence])
-    assert "a threshold of its own for each group (demographic parity)" in page
+    assert "one threshold per group (demographic parity)" in page
     alone = render([collect(german, {"thresholds": [model]}, title="Alone")])
     assert "there is no single one to move" in alone

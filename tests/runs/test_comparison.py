@@ -106,5 +106,5 @@ def test_refuses_what_does_not_belong_together(data: Data, complete: Comparison,
 def test_load_refuses_other_files(content: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(content)
-    with pytest.raises(DataError, match=r"results.json' must be a fairpass comparison \(damaged or not one"):
+    with pytest.raises(DataError, match=r"results.json' must be a fairpass comparison file \(damaged or not one"):
         Comparison.load(path)

@@ -111,7 +111,7 @@ class Counting(Program):
 
 
 class OwnEpoch(Counting):
-    """One with an epoch of its own, of which nothing is known."""
+    """One with an epoch of its own, about which nothing is known."""
 
     def epoch(self, task: Task) -> dict[str, float]:
         return super().epoch(task)

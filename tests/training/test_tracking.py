@@ -16,7 +16,7 @@ from fairpass.training.tracking import MLflow, TensorBoard, Tracker, TrackingErr
 
 EPOCHS = 4
 
-# Raised inside the libraries when they are imported or used, and not ours to mend.
+# Raised inside the libraries when they are imported or used, and not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 

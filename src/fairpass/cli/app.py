@@ -10,17 +10,15 @@ from typer.core import TyperGroup
 from fairpass import __version__
 from fairpass.cli import output
 from fairpass.cli.audit import audit
-from fairpass.cli.compare import compare
+from fairpass.cli.compare import compare, report
 from fairpass.cli.datasets import app as datasets
 from fairpass.cli.demo import demo
 from fairpass.cli.evaluate import evaluate, predict
 from fairpass.cli.init import init
-from fairpass.cli.methods import methods
 from fairpass.cli.options import TrainingOptions, examples, spelled
-from fairpass.cli.report import report
 from fairpass.cli.reproduce import reproduce
 from fairpass.cli.run import run
-from fairpass.cli.train import train
+from fairpass.cli.train import methods, train
 from fairpass.cli.tune import tune
 from fairpass.errors import FairpassError
 

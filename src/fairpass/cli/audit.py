@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import command
-from fairpass.cli.output import Cells, bullets, facts, print_json, rows, section, table, working
+from fairpass.cli.options import Result, command
+from fairpass.cli.output import Cells, bullets, facts, rows, section, table, working
 from fairpass.cli.results import percent, title_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _LABELS_SHOWN = 5
 
 
 @command
-def audit(graph: GraphOptions, as_json: bool = False) -> None:
+def audit(graph: GraphOptions) -> Result:
     """Show a graph's statistics, whether its edges help, and where bias can come from, before any training.
 
     Logistic regressions without and with the features of a node's neighbours show
@@ -38,15 +38,12 @@ def audit(graph: GraphOptions, as_json: bool = False) -> None:
         statistics = describe(data, leakage_auc=True)
         findings = find_bias(statistics)
         gain = graph_gain(data)
-    if as_json:
-        document = {
-            "provenance": data.provenance,
-            "statistics": statistics.to_dict(),
-            "findings": [finding.to_dict() for finding in findings],
-            "graph_gain": gain.to_dict(),
-        }
-        print_json(document)
-        return
+    yield {
+        "provenance": data.provenance,
+        "statistics": statistics.to_dict(),
+        "findings": [finding.to_dict() for finding in findings],
+        "graph_gain": gain.to_dict(),
+    }
     section(title_of(data), _facts(data, statistics))
     section("Groups", _groups(statistics))
     section("Edges", _edges(statistics))

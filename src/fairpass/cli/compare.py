@@ -1,16 +1,14 @@
-"""`fairpass compare`: several methods on one graph, over several seeds, in one table."""
+"""`fairpass compare` and `fairpass report`: several methods on one graph in a table, and on a page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import TrainingOptions, command
-from fairpass.cli.output import print_json, print_line, working
-from fairpass.cli.progress import bar, choose_threads, note
-from fairpass.cli.report import keep
+from fairpass.cli.options import Result, TrainingOptions, command
+from fairpass.cli.output import bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_rows, title_of
 from fairpass.errors import DataError
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from fairpass.runs import Comparison, Progress, RunSpec
 
 _REFERENCE = "constant"
+PAGE = "report.html"
 
 
 @command
@@ -32,8 +31,7 @@ def compare(
     jobs: int = 1,
     out: Path | None = None,
     report: Path | None = None,
-    as_json: bool = False,
-) -> None:
+) -> Result:
     """Train several methods with several seeds, and show how accurate and how fair each is on the test nodes.
 
     The constant classifier is always among them: a method that does not beat it is useless.
@@ -59,9 +57,7 @@ def compare(
     page = None
     if report is not None:
         page = keep(data, models, report, title=f"{title_of(data)}: {len(wanted)} methods compared")
-    if as_json:
-        print_json(comparison.to_dict() | ({} if page is None else {"report": str(page)}))
-        return
+    yield comparison.to_dict() | ({} if page is None else {"report": str(page)})
     show_rows(title_of(data), comparison.rows)
     if out is not None:
         print_line(f"\nAll results are in {out}.")
@@ -114,3 +110,29 @@ def run_comparison(
             on_fitted=(lambda spec, model: models[spec.label].append(model)) if keep_models else None,
         )
     return {name: fitted for name, fitted in models.items() if fitted}
+
+
+@command
+def report(paths: list[Path], out: Path = Path(PAGE)) -> Result:
+    """Write one page that shows how accurate and how fair models are, from stored evidence alone.
+
+    The page is a single, self-contained file: it makes no network requests.
+    """
+    with working("Writing the report"):
+        from fairpass.report import find_evidence, write_report
+
+        evidences = find_evidence(paths)
+        page = write_report(evidences, out)
+    audits = [{"title": each.title, "chosen": each.chosen, "made": each.made} for each in evidences]
+    yield {"report": str(page), "audits": audits}
+    print_line(f"The report is {page}.")
+
+
+def keep(data: "Data", models: "Mapping[str, Sequence[NodeClassifier]]", directory: Path, **about: Any) -> Path:
+    """Write the evidence of fitted models and the page to a directory; return the page. `about` goes to `collect`."""
+    with working("Writing the report"):
+        from fairpass.report import collect, write_report
+
+        evidence = collect(data, models, **about)
+        evidence.save(directory)
+        return write_report([evidence], directory / PAGE)

@@ -6,8 +6,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.options import command, examples
-from fairpass.cli.output import Cells, facts, print_json, print_line, section, table
+from fairpass.cli.options import Result, command, examples
+from fairpass.cli.output import Cells, facts, print_line, section, table
 
 app = typer.Typer(invoke_without_command=True, epilog=examples("datasets"))
 
@@ -23,7 +23,7 @@ _STATUS = {
 
 @app.callback()
 @command
-def list_datasets(ctx: typer.Context, as_json: bool = False) -> None:
+def list_datasets(ctx: typer.Context) -> Result:
     """List the benchmark graphs: what they are, whether their files are here, and their statistics.
 
     Some are part of the package. The files of the others are in the directory that
@@ -34,25 +34,22 @@ def list_datasets(ctx: typer.Context, as_json: bool = False) -> None:
     from fairpass.datasets import names
 
     known = [_about(name) for name in names()]
-    if as_json:
-        print_json(known)
-    else:
-        statistics = table(_HEADER, map(_statistics, known), words=["files"])
-        section("Benchmark graphs", statistics, Text(_SYMBOLS, style="dim"))
-        for about in known:
-            section(f"{about['name']}: {about['title']}", _details(about))
+    yield known
+    statistics = table(_HEADER, map(_statistics, known), words=["files"])
+    section("Benchmark graphs", statistics, Text(_SYMBOLS, style="dim"))
+    for about in known:
+        section(f"{about['name']}: {about['title']}", _details(about))
 
 
 @app.command()
 @command
-def fetch(ctx: typer.Context, name: str, as_json: bool = False) -> None:
+def fetch(ctx: typer.Context, name: str) -> Result:
     """Download the files of a benchmark graph unless they are here, and check that they are the published ones."""
     from fairpass import datasets
 
     paths = datasets.fetch(name)
-    if as_json or (ctx.parent is not None and ctx.parent.params["as_json"]):
-        print_json(_about(name))
-    elif not paths:
+    yield _about(name)
+    if not paths:
         print_line(f"{name} is part of the package: there is nothing to fetch.")
     else:
         print_line(f"{name} is here and as published: {', '.join(map(str, paths))}")

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairpass.cli.compare import run_comparison
-from fairpass.cli.options import command
-from fairpass.cli.output import bullets, print_json, print_line, section, working
-from fairpass.cli.progress import choose_threads
-from fairpass.cli.report import keep
+from fairpass.cli.compare import keep, run_comparison
+from fairpass.cli.options import Result, command
+from fairpass.cli.output import bullets, choose_threads, print_line, section, working
 from fairpass.cli.results import show_rows, title_of
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ _CONSTANT = "constant"
 
 
 @command
-def demo(out: Path = Path("fairpass-demo"), as_json: bool = False) -> None:
+def demo(out: Path = Path("fairpass-demo")) -> Result:
     """Predict who earns more than 50,000 dollars a year, and treat men and women alike.
 
     Compares a constant, logistic regression, a graph convolutional network and
@@ -60,15 +58,12 @@ def demo(out: Path = Path("fairpass-demo"), as_json: bool = False) -> None:
         chosen=_DP,
         choice="GMMD for demographic parity is what this demonstration is about.",
     )
-    if as_json:
-        document = {
-            "rows": [row.to_dict() for row in methods],
-            "in_words": sentences,
-            "comparisons": [comparison.to_dict() for comparison in comparisons],
-            "report": str(page),
-        }
-        print_json(document)
-        return
+    yield {
+        "rows": [row.to_dict() for row in methods],
+        "in_words": sentences,
+        "comparisons": [comparison.to_dict() for comparison in comparisons],
+        "report": str(page),
+    }
     title = f"{title_of(splits[0])}, test nodes, epoch and threshold chosen on validation"
     show_rows(title, methods, over="splits")
     section("In words", bullets(sentences))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import PredictionOptions, command
-from fairpass.cli.output import print_json, print_line, working
+from fairpass.cli.options import PredictionOptions, Result, command
+from fairpass.cli.output import print_line, working
 from fairpass.cli.results import show_evaluation, title_of
 
 if TYPE_CHECKING:
@@ -27,14 +27,8 @@ _UNKNOWN_GROUP = {
 
 @command
 def evaluate(
-    model: Path,
-    graph: GraphOptions,
-    on: Split = "test",
-    bootstrap: int = 0,
-    *,
-    prediction: PredictionOptions,
-    as_json: bool = False,
-) -> None:
+    model: Path, graph: GraphOptions, on: Split = "test", bootstrap: int = 0, *, prediction: PredictionOptions
+) -> Result:
     """Show how accurate and how fair a stored model is.
 
     On the graph of the training, split and features are those of the training.
@@ -46,11 +40,9 @@ def evaluate(
     data = _load_like_fit(classifier, graph, **groups)
     with working("Measuring"):
         evaluation = classifier.evaluate(data, on, undefined="nan", bootstrap=bootstrap, **prediction.given())
-    if as_json:
-        document = {"model": str(model), "method": classifier.name, "split": on, "evaluation": evaluation.to_dict()}
-        print_json({**document, "provenance": data.provenance})
-    else:
-        show_evaluation(f"{classifier.name} on {title_of(data)}", evaluation, data, on)
+    document = {"model": str(model), "method": classifier.name, "split": on, "evaluation": evaluation.to_dict()}
+    yield {**document, "provenance": data.provenance}
+    show_evaluation(f"{classifier.name} on {title_of(data)}", evaluation, data, on)
 
 
 @command

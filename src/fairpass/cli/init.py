@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from fairpass.cli.options import command
-from fairpass.cli.output import Cells, print_json, print_line, rows, section, table, working
+from fairpass.cli.options import Result, command
+from fairpass.cli.output import Cells, print_line, rows, section, table, working
 from fairpass.errors import DataError
 from fairpass.files import write_text
 
@@ -25,8 +25,7 @@ def init(
     out: Path = Path("fairpass.toml"),
     force: bool = False,
     text_encoding: str = "utf-8",
-    as_json: bool = False,
-) -> None:
+) -> Result:
     """Inspect your tables, and write a settings file for `fairpass run`.
 
     It shows the content of each column, which columns may be the id, the label and
@@ -42,9 +41,7 @@ def init(
         found = inspect_tables(nodes, edges, text_encoding=text_encoding)
         text = template(found, folder=out.parent, file=out.name, text_encoding=text_encoding)
     write_text(out, text)
-    if as_json:
-        print_json({"config": str(out), **found.to_dict()})
-        return
+    yield {"config": str(out), **found.to_dict()}
     lines: list[Cells] = []
     for each in found.columns:
         counts = (f"{each.distinct:,}", f"{each.missing:,}" if each.missing else "-")

@@ -1,23 +1,32 @@
 """Commands with the texts of `help.toml`, and groups of options that several commands share."""
 
 import inspect
+import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cache, wraps
 from importlib.resources import files
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
 from rich.markup import escape
 
+from fairpass.cli.output import print_json
+from fairpass.parameters import alternatives, choices
+
 if TYPE_CHECKING:
+    from fairpass.methods import NodeClassifier
     from fairpass.training import Training
 
 # The types of the library, without importing torch; tests compare them.
 Reference = Literal["fitted", "batch"]
 UnknownGroup = Literal["none", "estimate", "error"]
+
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", NoneType: "none"}
 
 
 @cache
@@ -32,18 +41,25 @@ def examples(command: str) -> str:
     return "\n\n".join(["[bold]Examples[/bold]", *parts])
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
+Result = Iterator[Any]
+"""What a command with `--json` returns: it yields one document and prints after that."""
+
+
+def command(function: Callable[..., Result | None]) -> Callable[..., None]:
     """Return a function as typer reads it: each parameter an option with its text in `help.toml`.
 
     A parameter that is annotated with a group of options is replaced by these: the fields of a dataclass, or what a
-    class returns from `parameters()`. The function gets an instance of the group:
+    class returns from `parameters()`. The function gets an instance of the group. A generator gets the option `--json`:
+    with it, the document that the function yields is printed, and the function ends there.
 
         @dataclass(frozen=True)
         class Size:
             width: int = 80
 
         @command
-        def draw(size: Size, colour: str = "black") -> None: ...
+        def draw(size: Size, colour: str = "black") -> Result:
+            yield {"width": size.width}
+            print_line(colour * size.width)
     """
     texts = _texts().get(function.__name__, {}).get("options", {})
     hints = get_type_hints(function, include_extras=True)
@@ -56,12 +72,21 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             options += groups[each.name][1]
         else:
             options.append(_option(each.name, hint, each.default, texts))
+    has_document = inspect.isgeneratorfunction(function)
+    if has_document:
+        options.append(_option("as_json", bool, False, texts))
 
     @wraps(function)
     def expanded(**values: Any) -> None:
         for name, (group, of_group) in groups.items():
             values[name] = group(**{option.name: values.pop(option.name) for option in of_group})
-        function(**values)
+        context = values.get("ctx")
+        parent = context.parent.params if context is not None and context.parent is not None else {}
+        as_json = has_document and (values.pop("as_json") or parent.get("as_json"))
+        for document in function(**values) or ():
+            if as_json:
+                print_json(document)
+                break
 
     # Typer reads these through `inspect.signature` and `get_type_hints`.
     expanded.__dict__["__signature__"] = inspect.Signature(options)
@@ -90,12 +115,9 @@ def _option(name: str, hint: Any, default: Any, texts: Mapping[str, Any]) -> ins
 def field_options(
     group: str, fields: Mapping[str, FieldInfo], types: Mapping[str, Any] | None = None
 ) -> list[inspect.Parameter]:
-    """Return the options of a group in `help.toml`, None by default; texts and types are those of pydantic fields.
+    """Return the options of a group in `help.toml`, None by default, with the texts and types of pydantic fields.
 
-    Args:
-        group: The group.
-        fields: The fields.
-        types: Types that differ on the command line.
+    `types` has those that differ on the command line.
     """
     options = []
     for name, about in _texts()[group]["options"].items():
@@ -113,6 +135,48 @@ def spelled(message: str, flags: Mapping[str, str]) -> str:
     return message
 
 
+def parse_parameters(method: "type[NodeClassifier]", settings: Iterable[str]) -> dict[str, Any]:
+    """Return a method's parameters from settings such as "lambda_f=0.5"."""
+    known = {name: each.hint for name, each in method.declared.items() if name != "training"}
+    parameters: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"--set must look like name=value (got {setting!r})")
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise typer.BadParameter(f"{name!r} is not a parameter of {method.name}: {has}")
+        if name in parameters:
+            raise typer.BadParameter(f"{name!r} is set twice")
+        parameters[name] = read_value(name, text, known[name])
+    return parameters
+
+
+def read_value(name: str, text: str, hint: Any) -> Any:
+    """Return text as a value of a type; "none" is None where None is allowed."""
+    kinds = [kind for kind in alternatives(hint) if get_origin(kind) is not Callable]
+    # None first, because it would also be read as text.
+    for kind in sorted(kinds, key=lambda kind: kind is not NoneType):
+        try:
+            return _read(text, kind)
+        except ValueError:
+            continue
+    words = [word for kind in kinds for word in [*map(repr, choices(kind))] or [_WORDS.get(kind, "JSON")]]
+    raise typer.BadParameter(f"{name!r} must be {' or '.join(words)} (got {text!r})")
+
+
+def _read(text: str, kind: Any) -> Any:
+    """Return text as a value of a type that is not a union; raise `ValueError` if it is none."""
+    words: dict[str, Any] = {str(choice): choice for choice in choices(kind)}
+    if kind in (NoneType, bool):
+        words, text = {"none": None} if kind is NoneType else {"true": True, "false": False}, text.lower()
+    if words:
+        if text not in words:
+            raise ValueError(f"must be one of {list(words)}")
+        return words[text]
+    return kind(text) if kind in (int, float, str) else json.loads(text)  # a list, for example
+
+
 @dataclass(frozen=True)
 class TrainingOptions:
     """Changes to the training settings of a method, with the same names; None keeps what the method has."""
@@ -128,8 +192,6 @@ class TrainingOptions:
 
     def given(self, training: "Training") -> dict[str, Any]:
         """Return the settings that the user gave, in the types of `training`."""
-        from fairpass.cli.parameters import read_value
-
         hints = get_type_hints(type(training))
         changes = {name: value for name, value in asdict(self).items() if value is not None}
         if training.epochs == 1:  # a method without epochs

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from fairpass.cli import output
-from fairpass.cli.options import command
-from fairpass.cli.output import print_json, print_line, rows, section, working
-from fairpass.cli.progress import bar, choose_threads, note
+from fairpass.cli.options import Result, command
+from fairpass.cli.output import bar, choose_threads, note, print_line, rows, section, working
 from fairpass.errors import DataError, DownloadError
 
 if TYPE_CHECKING:
     from fairpass.experiments import ItemResults
     from fairpass.experiments.tables import Entry, Table
     from fairpass.runs import Progress, RunSpec, RunStore
-
 
 ALL, RECORDS = "all", "records"
 _DIRECTORY, _QUICK_DIRECTORY = Path("reproduction"), Path("reproduction-quick")
@@ -31,8 +29,7 @@ def reproduce(
     datasets: str = "german,credit,bail",
     jobs: int = 1,
     out: Path | None = None,
-    as_json: bool = False,
-) -> None:
+) -> Result:
     """Make the runs of a table or figure of the paper, or of all, then the tables and figures themselves.
 
     Every run is kept as soon as it is done: after an interruption the same command continues, and runs whose
@@ -64,10 +61,8 @@ def reproduce(
     errors = [record["error"] for spec in specs if (record := store.get(spec)) and record["error"] is not None]
     if errors:
         output.warn(f"{len(errors):,} of {len(specs):,} runs ended with an error, such as: {errors[0]}")
-    if as_json:
-        shown = {name: _as_data(results, written[name]) for name, results in found.items()}
-        print_json({"runs": len(specs), "made": made, "records": str(store.directory), "items": shown})
-        return
+    shown = {name: _as_data(results, written[name]) for name, results in found.items()}
+    yield {"runs": len(specs), "made": made, "records": str(store.directory), "items": shown}
     for results in found.values():
         _show(results, with_tables=item != ALL)
     print_line("")
@@ -86,7 +81,7 @@ def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequenc
     needed = [name for name in datasets if any(spec.dataset == name for spec in todo)]
     _fetch(needed, datasets)
     if len(todo) < len(specs):
-        note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are in {store.directory} already")
+        note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are already in {store.directory}")
     threads, before = torch.get_num_threads(), 0
     with bar(len(todo), store.directory, "the same command without --fresh") as show:
 

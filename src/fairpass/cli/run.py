@@ -8,9 +8,8 @@ import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from fairpass.cli.options import command, field_options, spelled
-from fairpass.cli.output import print_json, rows, section, working
-from fairpass.cli.progress import bar, choose_threads, note
+from fairpass.cli.options import Result, command, field_options, spelled
+from fairpass.cli.output import bar, choose_threads, note, rows, section, working
 from fairpass.cli.results import show_rows
 from fairpass.errors import validation_message
 from fairpass.projects.config import Choice, Config, Tuning, load_config
@@ -56,13 +55,7 @@ class SettingsOptions:
 
 
 @command
-def run(
-    config: Path = Path("fairpass.toml"),
-    step: StepName | None = None,
-    *,
-    settings: SettingsOptions,
-    as_json: bool = False,
-) -> None:
+def run(config: Path = Path("fairpass.toml"), step: StepName | None = None, *, settings: SettingsOptions) -> Result:
     """Do everything that a settings file asks for: load, audit, tune, train, evaluate, report, predict.
 
     All results are in one run directory. Steps that are done and whose input has
@@ -72,10 +65,8 @@ def run(
         choice = settings.chosen()
         asked = load_config(config).replaced(choice=choice, **settings.tuning)
     done = _run(asked, step)
-    if as_json:
-        print_json(_document(done))
-    else:
-        _show(done)
+    yield (document := _document(done))
+    _show(done, document)
 
 
 def _run(config: Config, step: str | None) -> "Done":
@@ -94,37 +85,35 @@ def _run(config: Config, step: str | None) -> "Done":
         return run_project(config, step=step, on_event=on_event, on_data=choose_threads)
 
 
-def _is_evaluated(done: "Done") -> bool:
-    return "evaluate" in (*done.made, *done.skipped)
-
-
 def _document(done: "Done") -> dict[str, Any]:
     """Return the outcome of a run in JSON's types."""
     from fairpass.projects.steps import cost
 
     space = done.workspace
+    steps = {name: vars(record) for name, record in space.steps.items()}
     document: dict[str, Any] = {
         "directory": str(space.directory),
-        "made": list(done.made),
-        "skipped": list(done.skipped),
-        "steps": {name: vars(record) for name, record in space.steps.items()},
+        "made": done.made,
+        "skipped": done.skipped,
+        "steps": steps,
     }
-    if _is_evaluated(done):
+    if "evaluate" in (*done.made, *done.skipped):
         about = space.read("models.json")
         document |= {name: about[name] for name in ("chosen", "reference", "reason", "met", "tried")}
         document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"]}
     return document
 
 
-def _show(done: "Done") -> None:
-    from fairpass.projects.steps import comparison_of, cost
+def _show(done: "Done", about: dict[str, Any]) -> None:
+    from fairpass.projects.steps import comparison_of
 
     space = done.workspace
-    if _is_evaluated(done):
-        about = space.read("models.json")
+    if "cost" in about:
         show_rows(f"{space.config.name}, test nodes", comparison_of(space).rows)
         section(f"Why this configuration of {about['chosen']}, of {about['tried']} tried", Text(about["reason"]))
-        section("What it gains, and what it costs", Text(cost(space)))
+        section("What it gains, and what it costs", Text(about["cost"]))
     files = {name for made in (*done.made, *done.skipped) for name in space.steps[made].outputs} | {"manifest.json"}
-    listed = [(Text(name), Text(words, style="dim")) for name, words in _FILES.items() if name in files]
-    section(f"In {space.directory}", rows(listed))
+    section(
+        f"In {space.directory}",
+        rows((name, Text(words, style="dim")) for name, words in _FILES.items() if name in files),
+    )

@@ -1,4 +1,4 @@
-"""`fairpass train`: fit a method to a graph, and evaluate it."""
+"""`fairpass train` and `fairpass methods`: fit a method to a graph and evaluate it, and list the methods."""
 
 import json
 import math
@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import TrainingOptions, command
-from fairpass.cli.output import print_json, print_line, working
-from fairpass.cli.parameters import parse_parameters
-from fairpass.cli.progress import bar, choose_threads, in_short, note
+from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
+from fairpass.cli.output import bar, choose_threads, in_short, note, print_line, rows, section, working
 from fairpass.cli.results import show_evaluation, title_of
 from fairpass.files import write_text
 
@@ -37,8 +37,7 @@ def train(
     seed: int = 0,
     out: Path | None = None,
     track: list[str] | None = None,
-    as_json: bool = False,
-) -> None:
+) -> Result:
     """Train a classifier on a graph, and show how accurate and how fair it is on the test nodes."""
     with working("Starting"):
         from fairpass import methods
@@ -79,9 +78,7 @@ def train(
         document |= {"chosen": model.chosen_, "candidates": model.candidates_}
     if out is not None:
         write_text(out / EVALUATION, json.dumps(document, indent=2, allow_nan=False))
-    if as_json:
-        print_json(document)
-        return
+    yield document
     show_evaluation(f"{method} on {title_of(data)}", evaluation, data, "test")
     print_line("")
     print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
@@ -113,3 +110,19 @@ def _finite(record: dict[str, Any]) -> dict[str, Any]:
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
     }
+
+
+@command
+def methods() -> Result:
+    """List the methods that can be trained, including those of other packages."""
+    with working("Starting"):
+        from fairpass.methods import method, names
+
+        found = {name: method(name) for name in names()}
+    about = []
+    for name, each in found.items():
+        defaults = {key: declared.default for key, declared in each.declared.items() if key != "training"}
+        training = each.default_training().to_dict()
+        about.append({"name": name, "summary": each.summary, "parameters": defaults, "training": training})
+    yield about
+    section("Methods", rows((Text(name, "bold"), Text(each.summary)) for name, each in found.items()))

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import TrainingOptions, command
-from fairpass.cli.output import bullets, facts, print_json, print_line, section, table, working
-from fairpass.cli.parameters import parse_parameters
-from fairpass.cli.progress import bar, choose_threads
+from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
+from fairpass.cli.output import bar, bullets, choose_threads, facts, print_line, section, table, working
 from fairpass.cli.results import percent, title_of
 
 if TYPE_CHECKING:
@@ -40,8 +38,7 @@ def tune(
     settings: list[str] | None = None,
     storage: str | None = None,
     out: Path | None = None,
-    as_json: bool = False,
-) -> None:
+) -> Result:
     """Search for good configurations of a method, and show the best and the front between utility and fairness.
 
     Configurations are compared on the validation nodes. Metrics on the test nodes are shown, and not used to choose.
@@ -66,9 +63,7 @@ def tune(
     tuned.save(directory / TUNED)
     for name in PICTURES:
         draw_front(tuned, directory / name, title=title)
-    if as_json:
-        print_json(tuned.to_dict())
-        return
+    yield tuned.to_dict()
     _show(title, tuned, seeds)
     print_line("")
     print_line(f"{TUNED}, {' and '.join(PICTURES)} are in {directory}.")

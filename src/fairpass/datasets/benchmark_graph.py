@@ -10,9 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
-from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, nearest_neighbours, similarity_graph
+from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, cached_edges, nearest_neighbours, similarity_graph
 from fairpass.datasets.graph import MISSING, GraphArrays
-from fairpass.datasets.graph_cache import cached_edges
 from fairpass.datasets.options import FeatureScale
 from fairpass.datasets.registry import CodedColumn, EdgeFile, GraphSpec, NeighbourRecipe, SimilarityRecipe
 from fairpass.datasets.splits import benchmark_split

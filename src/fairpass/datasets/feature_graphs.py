@@ -1,18 +1,25 @@
 """A graph from the rows of a table: rows that are similar, or the nearest rows, become neighbours."""
 
-from collections.abc import Iterator
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairpass.datasets.download import user_directory
 from fairpass.errors import DataError
+from fairpass.files import write_bytes
 
 # What determines a graph together with the features: its name in the cache. Increase the version (1) whenever the same
 # table would give another graph.
 SIMILARITY = "similarity graph 1, threshold {threshold}"
 NEIGHBOURS = "nearest neighbours graph 1, neighbours {neighbours}"
+
+_STORED = np.dtype("<i4")
 
 # How many values of candidate pairs are held at once (32 MB).
 _BLOCK_VALUES = 2**22
@@ -28,6 +35,8 @@ _DECIMALS = 9
 
 # The search computes |x|^2 - 2xy + |y|^2, which loses this fraction of the rows' norms for near neighbours.
 _SEARCH_ERROR = 1e-6
+
+logger = logging.getLogger(__name__)
 
 
 def similarity_graph(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
@@ -160,3 +169,48 @@ def _checked_rows(features: ArrayLike) -> NDArray[np.float64]:
             f"(got {rows[row, column]} in row {row}, column {column})"
         )
     return rows
+
+
+def cached_edges(
+    features: ArrayLike,
+    recipe: str,
+    build: Callable[[ArrayLike], NDArray[np.int64]],
+    *,
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> NDArray[np.int64]:
+    """Return `build(features)`, undirected edges of shape [E, 2], from disk if they were built before.
+
+    A damaged or foreign cache file is rebuilt; a cache that cannot be written costs only a warning. Processes may share
+    a cache: a file is complete or absent, and the same key means the same content.
+
+    Args:
+        features: The rows to connect, shape [N, d].
+        recipe: The method, its version and its parameters: what the edges depend on apart from the features.
+        build: Makes the edges.
+        cache_dir: By default the directory in `FAIRPASS_CACHE`, else `graphs` in the user's cache directory.
+    """
+    rows = np.ascontiguousarray(features, dtype="<f8")
+    key = hashlib.sha256(f"{recipe}, shape {rows.shape}\n".encode() + rows.tobytes()).digest()
+    path = user_directory("graphs", "FAIRPASS_CACHE", cache_dir) / f"{key.hex()}.graph"
+    try:
+        stored = path.read_bytes()
+        content = stored[len(key) :]
+        if stored[: len(key)] == _checksum(key, content):
+            return np.frombuffer(content, dtype=_STORED).reshape(-1, 2).astype(np.int64)
+        logger.warning("The cached graph %s is damaged and is built again", path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        logger.warning("The cached graph %s cannot be read and is built again: %s", path, error)
+    edges = build(features)
+    content = edges.astype(_STORED).tobytes()
+    try:
+        write_bytes(path, _checksum(key, content) + content)
+    except OSError as error:
+        logger.warning("The graph could not be cached in %s: %s", path.parent, error)
+    return edges
+
+
+def _checksum(key: bytes, content: bytes) -> bytes:
+    # The key makes the intact file of another graph fail as well.
+    return hashlib.sha256(key + content).digest()

@@ -62,7 +62,7 @@ def _logits(with_one: NDArray[np.float64], coefficients: NDArray[np.float64], la
 
 
 def standardised(columns: NDArray[np.float64], *others: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Return the columns with mean 0 and standard deviation 1 (a constant one with zeros), and others scaled alike."""
+    """Return the columns with mean 0 and standard deviation 1 (a constant one with zeros), and others scaled by it."""
     mean, deviation = columns.mean(axis=0), columns.std(axis=0)
     constant = deviation <= 1e-9 * np.abs(columns).max(axis=0, initial=0)
     return [np.asarray((each - mean) * ~constant / np.where(constant, 1, deviation)) for each in (columns, *others)]

@@ -5,7 +5,6 @@ made from `TableOptions`. This module imports neither pandas nor torch, so that 
 """
 
 from collections.abc import Sequence
-from inspect import Parameter
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -142,19 +141,6 @@ class TableOptions(BaseModel):
         except ValidationError as error:
             raise DataError(validation_message(error, cls.model_fields)) from None
 
-    @classmethod
-    def parameters(cls) -> list[Parameter]:
-        """Return the options as keyword-only parameters of a function."""
-        return [
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                default=Parameter.empty if field.is_required() else field.default,
-                annotation=field.annotation,
-            )
-            for name, field in cls.model_fields.items()
-        ]
-
     @property
     def sensitive_columns(self) -> list[str]:
         """The sensitive columns as a list."""
@@ -179,8 +165,8 @@ class TableOptions(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_fractions(self.fractions)
-        if not all(self.sensitive_columns or [None]):
-            raise DataError("'sensitive' must name at least one column (got none)")
+        if not self.sensitive_columns or not all(self.sensitive_columns):
+            raise DataError(f"'sensitive' must name at least one column (got {self.sensitive!r})")
         role_of: dict[str, str] = {}
         for role, columns in self.roles.items():
             for column in columns:

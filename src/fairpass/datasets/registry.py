@@ -182,15 +182,10 @@ def is_available(name: str, *, data_dir: str | os.PathLike[str] | None = None) -
 
 
 def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Download the files of a graph unless they exist already.
+    """Download the files of a graph unless they exist already, and return their paths.
 
-    Args:
-        name: One of `names()`.
-        data_dir: Where the files are looked for and stored; by default the directory in the environment variable
-            `FAIRPASS_DATA`, else `data` in the user's cache directory.
-
-    Returns:
-        One path per file; none for a graph that is part of the package.
+    They are stored in `data_dir`, by default the directory in the environment variable `FAIRPASS_DATA`, else `data` in
+    the user's cache directory. A graph that is part of the package has none.
     """
     spec, directory = graph_spec(name), data_directory(data_dir)
     remote = [file for file in spec.files if file.url is not None]
@@ -209,31 +204,25 @@ def load(
 ) -> "Data":
     """Return a benchmark graph, with the published edges and, where there is one, the published split.
 
-    In addition to `x`, `edge_index` (both directions), `y`, `sens` and the three masks, the graph has
-    `feature_names`, `sens_column` (the sensitive attribute's column of `x`), `label_names`, `group_names`,
-    and `provenance`: the origin and licence of the files, known problems, the options used here. PyG keeps no
-    attribute that is None, so without a sensitive column read `data.get("sens_column")`.
-
-    A node whose label or group is unknown has -1 in `y` or `sens`. It stays in the graph, and is in no mask.
+    In addition to `x`, `edge_index` (both directions), `y`, `sens` and the three masks, the graph has `feature_names`,
+    `sens_column` (the sensitive attribute's column of `x`; without one, `data.get("sens_column")` is None),
+    `label_names`, `group_names`, and `provenance`: the origin and licence of the files, known problems, the options
+    used here. A node whose label or group is unknown (-1 in `y` or `sens`) stays in the graph, and is in no mask.
 
     Args:
         name: One of `names()`, for example "german".
         scale: How every feature but the sensitive one is scaled: "standard" to mean 0 and variance 1, "minmax" to
             [-1, 1], "none" not at all; "published" as in the literature: "none" on German, "minmax" on Credit and
             Bail, "standard" on the others. The edges stay the same.
-        keep_sensitive: Whether the sensitive attribute stays among the features, where it is one. The edges
-            stay the same.
+        keep_sensitive: Whether the sensitive attribute stays among the features, where it is one, with the same edges.
         split_seed: The seed of the split; the default gives the published split.
         data_dir: Where files that are not part of the package are looked for, or downloaded to (see `fetch`).
     """
-    return load_arrays(
-        name, scale=scale, keep_sensitive=keep_sensitive, split_seed=split_seed, data_dir=data_dir
-    ).to_data()
+    return load_arrays(name, scale, keep_sensitive, split_seed, data_dir).to_data()
 
 
 def load_arrays(
     name: str,
-    *,
     scale: Scale = "standard",
     keep_sensitive: bool = True,
     split_seed: int = PUBLISHED_SEED,

@@ -41,11 +41,7 @@ class Guess:
 def guess_roles(nodes: Table, texts: Table, edges: Table | None, few: Collection[str]) -> dict[str, tuple[Guess, ...]]:
     """Return the candidates for each role, the most likely first.
 
-    Args:
-        nodes: The nodes.
-        texts: The nodes with all values as text, so that "007" is not 7.
-        edges: The edges, as text.
-        few: The columns with few enough values to be a label.
+    `texts` and `edges` have all values as text, so that "007" is not 7; `few` are the columns that may be a label.
     """
     ids, split = _guess_id(texts, edges), _guess_split(nodes)
     source, target = _guess_ends(edges, texts, ids[0].column if ids else None) if edges else ((), ())

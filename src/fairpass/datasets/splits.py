@@ -153,6 +153,6 @@ def check_cells(graph: "Data | GraphArrays") -> None:
                 cell = (y == label) & (sens == group)
                 if not (array_of(graph, f"{part}_mask") & cell).any():
                     raise DataError(
-                        f"group {name!r} has no node with label {graph.label_names[label]!r} in the {part} split "
+                        f"group {name!r} has no node of label {graph.label_names[label]!r} in the {part} split "
                         f"({int(cell.sum())} in all): merge rare labels or groups, or use another split"
                     )

@@ -56,33 +56,32 @@ def synthetic(
 ) -> "Data":
     r"""Return a random graph with two labels whose dials set where bias comes from.
 
-    *Nodes.* Labels :math:`y` and groups :math:`s` have exactly the sizes the dials ask for, up to rounding.
-    The nodes of one label and one group are a cell.
+    *Nodes.* The sizes of labels :math:`y` and groups :math:`s` are exact, up to rounding. The nodes of one label and
+    one group are a cell.
 
-    *Edges.* A planted partition: of the `num_nodes * avg_degree / 2` edges, the share :math:`h_y h_s` joins
-    nodes of the same label and group, :math:`h_y (1 - h_s)` of the same label and different groups, and so on
-    (:math:`h_y` is `class_homophily`, :math:`h_s` is `sens_homophily`), up to rounding. Within each of these
-    four kinds every pair of nodes is equally likely, so that where homophily is high, nodes of larger cells
-    have more neighbours.
+    *Edges.* A planted partition: of the `num_nodes * avg_degree / 2` edges, the share :math:`h_y h_s` joins nodes of
+    the same label and group, :math:`h_y (1 - h_s)` of the same label and different groups, and so on (:math:`h_y` is
+    `class_homophily`, :math:`h_s` is `sens_homophily`), up to rounding. Within each of these four kinds every pair of
+    nodes is equally likely, so that with high homophily, nodes of larger cells have more neighbours.
 
     *Features.* :math:`x_i = \frac{a}{2} t(y_i) u + \frac{b}{2} t(s_i) v + \epsilon_i` with standard normal
-    :math:`\epsilon_i`, random orthonormal :math:`u, v`, :math:`a` = `feature_signal`, :math:`b` =
-    `feature_leakage`, and :math:`t` equally spaced from -1 (the first label or group) to 1 (the last).
-    Among nodes of one label, the best guess of one of two groups from the features has the AUC
-    :math:`\Phi(b / \sqrt 2)`; without leakage, features and group are independent given the label.
+    :math:`\epsilon_i`, random orthonormal :math:`u, v`, :math:`a` = `feature_signal`, :math:`b` = `feature_leakage`,
+    and :math:`t` equally spaced from -1 (the first label or group) to 1 (the last). Among nodes of one label, the best
+    guess of one of two groups from the features has the AUC :math:`\Phi(b / \sqrt 2)`; without leakage, features and
+    group are independent given the label.
 
     Time and memory grow with the number of edges.
 
     Args:
         num_nodes: The number of nodes.
         avg_degree: The average degree.
-        class_homophily: The share of edges that join nodes of the same label, in [0, 1] (H).
-        sens_homophily: The share of edges that join nodes of the same group, in [0, 1] (H_f).
-        group_fraction: The share of nodes outside group 0, in equal parts for the other groups, in (0, 1).
-        base_rate: The share of nodes with label 1, in (0, 1).
-        label_bias: P(y = 1 | first group) - P(y = 1 | last group), equally spaced in between, in [-1, 1].
+        class_homophily: The share of edges that join nodes of the same label (H).
+        sens_homophily: The share of edges that join nodes of the same group (H_f).
+        group_fraction: The share of nodes outside group 0, in equal parts for the other groups.
+        base_rate: The share of nodes with label 1.
+        label_bias: P(y = 1 | first group) - P(y = 1 | last group), equally spaced in between.
         feature_signal: The distance between the labels' mean features, in standard deviations of the noise.
-        feature_leakage: The distance between the first and the last group's, likewise.
+        feature_leakage: The same between the first and the last group.
         num_features: The number of features, at least 2.
         num_groups: The number of groups, at least 2.
         fractions: The shares of training, validation and test nodes.

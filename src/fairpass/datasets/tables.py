@@ -2,6 +2,7 @@
 
 import logging
 from inspect import Signature, signature
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,13 +101,13 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
 
 # `help` and `inspect` show the options as keyword arguments.
 _tables = [each for each in signature(from_tables).parameters.values() if each.kind is not each.VAR_KEYWORD]
-from_tables.__signature__ = Signature([*_tables, *TableOptions.parameters()])  # type: ignore[attr-defined]
+from_tables.__signature__ = Signature([*_tables, *signature(TableOptions).parameters.values()])  # type: ignore[attr-defined]
 
 
 def similarity_origin(similarity: float | None) -> dict[str, str | None]:
     """Return what `provenance` says about edges that are in no table."""
-    alike = f"features at least {similarity} times as similar as the nearest neighbour's"
-    return {"source": "no edges" if similarity is None else alike, "sha256": None}
+    similar = f"features at least {similarity} times as similar as the nearest neighbour's"
+    return {"source": "no edges" if similarity is None else similar, "sha256": None}
 
 
 def _check_edges_or_similarity(edges: TableSource | None, options: TableOptions) -> None:
@@ -131,11 +132,7 @@ def _check_nodes(nodes: Table, options: TableOptions) -> None:
     """Refuse an empty table, a column of ids without a role, and by option missing sensitive values."""
     if nodes.frame.empty:
         raise DataError("'nodes' must have at least one row (got an empty table)")
-    mentioned = {
-        *options.drop,
-        *(options.features or ()),
-        *(name for names in options.roles.values() for name in names),
-    }
+    mentioned = [*options.drop, *(options.features or ()), *chain(*options.roles.values())]
     for column in nodes.columns if options.id is None else ():
         if column.lower() in _ID_NAMES and column not in mentioned:
             raise DataError(
@@ -184,9 +181,8 @@ def _edges(
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
         return simple_graph(pairs[:, 0], pairs[:, 1], len(x)), similarity_origin(options.similarity)
-    table = read_table(
-        edges, "edges", text_encoding=options.text_encoding, text_columns=None if options.id is None else str
-    )
+    text_columns = None if options.id is None else str
+    table = read_table(edges, "edges", text_encoding=options.text_encoding, text_columns=text_columns)
     ends = edge_ends(table, options.source, options.target)
     if table.frame.empty:
         logger.warning("'edges' has no rows: the graph has no edges")

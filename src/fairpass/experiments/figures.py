@@ -61,16 +61,9 @@ def grid(
     row_label: str = "",
     **options: Any,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with a row of axes for each data set, and the axes.
+    """Return a figure with a row of axes for each data set, which `draw` fills, and the axes.
 
-    Args:
-        found: the results.
-        columns: what the columns show.
-        draw: fills the axes of a data set and a column.
-        height: of a row.
-        titles: of the columns.
-        row_label: left of each row, with `{}` for the data set.
-        **options: for `Figure.subplots`.
+    `row_label` stands left of each row, with the data set in place of `{}`.
     """
     datasets = found.datasets(found.item.drawn_from)
     figure, axes = panels(len(datasets), len(columns), height, **options)

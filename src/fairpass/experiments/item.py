@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
@@ -69,20 +70,23 @@ class Claim:
 def claim(
     key: str, subjects: Mapping[str, Any], check: Callable[..., tuple[bool, str]], *arguments: Any, **words: str
 ) -> Claim:
-    """Check a claim for each of some subjects, without those whose results are missing.
+    """Check the claim with this key in `texts.toml` for each subject whose results are there.
 
-    Args:
-        key: of the claim in `texts.toml`.
-        subjects: by what readers call them.
-        check: says of a subject (and the other arguments) whether the claim holds, and the numbers that show it.
-        *arguments: for `check`.
-        **words: to fill into the claim.
+    `check(subject, *arguments)` says whether it holds, and the numbers that show it; `words` are filled into its text.
     """
     checks = []
     for where, subject in subjects.items():
         with suppress(NotMeasured):
             checks.append(Check(where, *check(subject, *arguments)))
     return Claim(TEXTS["claims"][key].format(**words), tuple(checks))
+
+
+def greater(first: Sequence[float], second: Sequence[float], digits: int = 1) -> tuple[bool, str]:
+    """Check that one mean is greater than another; an empty sequence was not measured."""
+    if not first or not second:
+        raise NotMeasured
+    one, other = fmean(first), fmean(second)
+    return one > other, f"{one:.{digits}f} against {other:.{digits}f}"
 
 
 @dataclass(frozen=True)

@@ -1,51 +1,40 @@
-"""The configurations that the experiments use.
+"""The configurations that the experiments use; their numbers are in `settings.toml`.
 
 All methods share one rule: epoch, threshold and configuration are chosen on validation, by `AUC + F1 + ACC - DP - EO`.
 The baselines have their authors' hyper-parameters where these are known, plus the small grids below.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairpass.experiments.texts import read_toml
 from fairpass.methods import EDITS, NIFTY, FairGNN, FairVGNN
 from fairpass.nn.convolution import Backbone
 from fairpass.runs import Configuration
 
-DATASETS = ("german", "credit", "bail")
-# Names of the methods by their labels.
-GMMDS = {"GMMD": "gmmd", "GMMD-S": "gmmd-s"}
-BASELINES = {
-    "NIFTY": "nifty",
-    "EDITS": "edits",
-    "FairGNN": "fairgnn",
-    "FairVGNN": "fairvgnn",
-    "FMP": "fmp",
-    "MMD": "mmd",
-}
-# Nodes drawn from each group by the sampled message passing (the paper's appendix).
-SAMPLES = {"german": 100, "credit": 6000, "bail": 200}
-# German's literature trains on raw features; both ways are tried for every method.
-SCALES = {"german": ("none", "minmax"), "credit": ("minmax",), "bail": ("minmax",)}
-# A sweep over many configurations has fewer seeds on the large graphs.
-SWEEP_SEEDS = {"german": (0, 1, 2, 3, 4), "credit": (0, 1, 2), "bail": (0, 1, 2)}
-# For variants with parts left out or changed.
-PARTS_EPOCHS = {"german": 200, "credit": 80, "bail": 80}
+_SETTINGS = read_toml("settings.toml")
 
+DATASETS: tuple[str, ...] = tuple(_SETTINGS["scales"])
+GMMDS: Mapping[str, str] = _SETTINGS["gmmds"]
+BASELINES: Mapping[str, str] = _SETTINGS["baselines"]
+FAIRNESS: Mapping[str, Sequence[Mapping[str, Any]]] = _SETTINGS["fairness"]
+SAMPLES: Mapping[str, int] = _SETTINGS["samples"]
+SWEEP_EPOCHS: Mapping[str, int] = _SETTINGS["sweep_epochs"]
+PARTS_EPOCHS: Mapping[str, int] = _SETTINGS["parts_epochs"]
+# A sweep over many configurations has fewer seeds on the large graphs.
+SWEEP_SEEDS = {d: (0, 1, 2, 3, 4) if d == "german" else (0, 1, 2) for d in DATASETS}
 # Predicts the majority.
 CONSTANT = (Configuration("constant"),)
 
 _COMMON = {"threshold": "selection"}
-# The settings of version 0.1, with which these experiments were made.
-_GMMD_0_1 = {"columns": "all", "momentum": False, "fair_steps": 4, "alpha": 0.3}
-_TRAINING_0_1 = {"epochs": 200, "patience": None, "learning_rate": 0.01, "weight_decay": 0.01, "window": 1}
-# How the public baselines train their plain networks. They have one convolution and a linear head, which is a linear
-# map of the smoothed features, as one convolution is.
-_PUBLIC = {"epochs": 1000, "learning_rate": 1e-3}
+# Version 0.1 had no early stopping, which TOML cannot say.
+_TRAINING_0_1 = {**_SETTINGS["training_0_1"], "patience": None}
+_PUBLIC: Mapping[str, Any] = _SETTINGS["public_training"]
 
 
 def scaled(dataset: str, *configurations: Configuration) -> tuple[Configuration, ...]:
     """Return the configurations with each of the data set's scales."""
-    return tuple(c.but(scale=scale) for scale in SCALES[dataset] for c in configurations)
+    return tuple(c.but(scale=scale) for scale in _SETTINGS["scales"][dataset] for c in configurations)
 
 
 def plain(dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
@@ -81,40 +70,17 @@ def papers(name: str, dataset: str, *, lambda_f: tuple[float, ...] = (1.0, 5.0))
 
     Of its grid only `lambda_f` is searched here, in two values; `fairpass tune --strategy grid` has all of it.
     """
-    parameters: dict[str, Any] = {**_GMMD_0_1, "backbone": "gcn", "step": "paper", "bandwidth": "fixed", "alpha": 0.7}
-    parameters |= {"sample": SAMPLES[dataset], "lambda_f_scaling": "product"}
-    epochs = {"german": 300, "credit": 100, "bail": 300}[dataset]
-    training = {**_TRAINING_0_1, **_COMMON, "epochs": epochs, "learning_rate": 3e-3, "weight_decay": 1e-5}
+    parameters = {**_SETTINGS["gmmd_0_1"], **_SETTINGS["papers"]["parameters"], "sample": SAMPLES[dataset]}
+    training = {**_TRAINING_0_1, **_COMMON, **_SETTINGS["papers"]["training"], **_SETTINGS["papers"][dataset]}
     return scaled(dataset, *(Configuration(name, {**parameters, "lambda_f": f}, training) for f in lambda_f))
-
-
-# What we recommend on each data set; among several, validation chooses. The candidates on German come from a random
-# search over some fifty configurations, of which validation preferred raw features and a low learning rate. Those with
-# one layer are a linear map of the features, as the other methods' single convolution is.
-_RECOMMENDED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
-    "german": (
-        {"lambda_s": 1.0, "alpha": 0.3},
-        {"lambda_s": 0.5, "alpha": 0.3},
-        {"lambda_s": 1.0, "alpha": 3.0},
-        {"lambda_s": 0.5, "alpha": 3.0},
-        {"num_layers": 1, "lambda_s": 1.0, "alpha": 0.3},
-        {"num_layers": 1, "lambda_s": 1.0, "alpha": 3.0},
-    ),
-    "credit": ({"fair_steps": 4}, {"fair_steps": 12}),
-    "bail": ({},),
-}
-_RECOMMENDED_TRAINING: Mapping[str, Mapping[str, Any]] = {
-    "german": {"epochs": 300, "learning_rate": 3e-3},
-    "credit": {"epochs": 100},
-    "bail": {"epochs": 150},
-}
 
 
 def recommended(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
     """Return the candidates of GMMD or GMMD-S as we recommend it: all nodes, stable steps, adaptive bandwidth."""
-    training: dict[str, Any] = {**_TRAINING_0_1, **_COMMON, **_RECOMMENDED_TRAINING[dataset]}
-    start = Configuration(name, {**_GMMD_0_1, "backbone": backbone}, training)
-    grid = [start.but(**changes) for changes in _RECOMMENDED[dataset]]
+    chosen = _SETTINGS["recommended"][dataset]
+    training = {**_TRAINING_0_1, **_COMMON, **chosen["training"]}
+    start = Configuration(name, {**_SETTINGS["gmmd_0_1"], "backbone": backbone}, training)
+    grid = [start.but(**changes) for changes in chosen["candidates"]]
     if name == "gmmd-s":
         # On Credit only the candidate with few steps: more of them only draw the groups further together.
         few = grid[:1] if dataset == "credit" else grid

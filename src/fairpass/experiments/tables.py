@@ -122,15 +122,9 @@ def table(
     words: int = 1,
     **values: object,
 ) -> Table:
-    """Return a table with the title and the notes that `texts.toml` has for its name.
+    """Return a table of rows, or of columns by name, with the title and the notes that `texts.toml` has for it.
 
-    Args:
-        name: its key in `texts.toml`.
-        content: rows as mappings, or columns by name.
-        dataset: of a table about a single data set.
-        legend: notes before those in `texts.toml`.
-        words: how many of the first columns are words.
-        **values: to fill into the notes.
+    `legend` comes before these notes, and `values` are filled into them; `dataset` is that of a table about one.
     """
     texts = TEXTS["tables"][name]
     title = f"{TITLES[dataset]}: {texts['title']}" if dataset else texts["title"]

@@ -45,12 +45,10 @@ class Problem:
 
     @property
     def is_same(self) -> bool:
-        """Whether the targets are the sources."""
         return self.targets is self.sources
 
     @cached_property
     def pairs(self) -> int:
-        """Number of pairs of a target and a source in the whole batch."""
         return len(self.targets) * self.targets.shape[1] * self.sources.shape[1]
 
     @cached_property

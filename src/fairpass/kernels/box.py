@@ -102,7 +102,6 @@ class Box(Waves):
 
     @cached_property
     def spectrum(self) -> Tensor:
-        """Weight `c` of every mode."""
         alpha, parts = self.alpha[:, None], []
         for k, size in enumerate(self.sizes):
             (exponentials, exponent, _), side = _modes(size), self.side[:, k, None]
@@ -112,7 +111,6 @@ class Box(Waves):
 
     @cached_property
     def derivatives(self) -> list[tuple[Tensor, int, Tensor]]:
-        """Per axis: factor, dim and permutation; gradients are in the coordinates of the points."""
         batch, dimension = self.side.shape
         found = []
         for k, size in enumerate(self.sizes):

@@ -19,17 +19,15 @@ CUT = 40.0
 
 
 def pairwise_cost(pairs: float, q: int) -> float:
-    """Return the cost of visiting `pairs` pairs."""
     return pairs * (PAIR + PAIR_COLUMN * q)
 
 
 def spectral_cost(targets: float, sources: float, q: int, sizes: tuple[int, ...], *, same: bool) -> float:
-    """Return the cost of moments and evaluation; points that are both targets and sources are expanded once."""
+    # Points that are both targets and sources are expanded once.
     expanded = targets if same else targets + sources
     by_modes = MODE_COLUMN * q * math.prod(sizes) * (targets + sources)
     return SPECTRAL_CALL + by_modes + FEATURE * sum(sizes) * expanded
 
 
 def sliced_cost(points: float, directions: int) -> float:
-    """Return the cost of a sliced sum, in which columns and dimensions hardly matter."""
     return SPECTRAL_CALL + SLICE * directions * points

@@ -64,11 +64,9 @@ class _Boxed(Field):
 
     @property
     def dimension(self) -> int:
-        """Return the dimension of the points."""
         return len(self.center)
 
     def slopes(self, points: Tensor) -> Tensor:
-        """Return the gradient of each column's sum at each point; 0 outside the box."""
         is_inside = ((points.double() - self.center).abs() <= self.side / 2).all(-1)[:, None, None]
         return torch.where(is_inside, self._slopes(points), 0.0)
 
@@ -181,11 +179,9 @@ class Sources(Field):
 
     @property
     def dimension(self) -> int:
-        """Return the dimension of the points."""
         return self.points.shape[1]
 
     def slopes(self, points: Tensor) -> Tensor:
-        """Return the gradient of each column's sum at each point."""
         problem = Problem(points[None], self.points.to(points)[None], self.alpha.to(points)[None])
         backend = Laplace(problem) if bool(self.laplace) else Tiled(problem)
         ones = points.new_ones((1, len(points), 1))
@@ -197,11 +193,7 @@ KINDS: tuple[Any, ...] = (Series, Slices, Sources)
 
 
 def field_of(tensors: Mapping[str, Tensor]) -> Field:
-    """Return the field of stored tensors.
-
-    Raises:
-        ValueError: if they are not those of a field.
-    """
+    """Return the field of stored tensors; raise `ValueError` if they are not those of a field."""
     for name, value in tensors.items():
         _check(bool(torch.isfinite(value).all()), f"finite numbers in '{name}'")
     for kind in KINDS:
@@ -223,20 +215,12 @@ def kept_field(
 ) -> Field:
     """Return the field of `(n, d)` sources with `(n, q)` strengths in the form that takes the least room.
 
-    Args:
-        points: sources.
-        strengths: their weights.
-        alpha: kernel parameter, `()`.
-        backend: of the sums over these points; if they are sliced, so is the field.
-        directions: of the sliced backend.
-        laplace: whether the kernel is Laplace's.
+    `backend` and `directions` are those of the sums over these points: if they are sliced, so is the field.
     """
     count, dimension = points.shape
-    series = None
-    if not laplace and count:
-        if is_sliced(count, count, dimension, backend, directions):
-            return Slices.of(points, strengths, alpha, directions)
-        series = Series.of(points, strengths, alpha) if dimension <= MAX_DIMENSION else None
+    if count and not laplace and is_sliced(count, count, dimension, backend, directions):
+        return Slices.of(points, strengths, alpha, directions)
+    series = Series.of(points, strengths, alpha) if count and not laplace and dimension <= MAX_DIMENSION else None
     return series or Sources(alpha.double(), points.clone(), strengths.clone(), torch.tensor(laplace))
 
 

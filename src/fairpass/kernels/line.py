@@ -38,32 +38,28 @@ class Line(Spectral):
     @classmethod
     def fit(cls, problem: Problem) -> "Line | None":
         """Return the backend if the points are close enough for waves computed in their own type, and finite."""
-        x = problem.targets.mT
-        log_eps = math.log(2.1 / problem.eps)
+        x, log_eps = problem.targets.mT, math.log(2.1 / problem.eps)
         middle: float | Tensor
         side: float | Floats
-        reaches: float | Floats
+        margin: float | Floats
         if len(x) == 1:
             # Plain numbers, because calls on few points take nearly all of the time.
             low, high = (end.item() for end in torch.aminmax(x))
             margin, middle = math.sqrt(log_eps / problem.alpha.item()), (low + high) / 2
             side = high - low + margin
-            reaches = widest = side / margin
+            widest = side / margin
         else:
             lows, highs = x.amin(2, keepdim=True), x.amax(2, keepdim=True)
-            margins = np.sqrt(log_eps / problem.alpha.double().cpu().numpy())[:, None, None]
+            margin = np.sqrt(log_eps / problem.alpha.double().cpu().numpy())[:, None, None]
             middle = (lows + highs) / 2
-            side = (highs - lows).double().cpu().numpy() + margins
-            reaches = side / margins
-            widest = float(np.max(reaches))
-        # False if one of them is nan.
-        if widest * log_eps <= math.pi * MAX_WAVES:
-            waves = math.ceil(widest * log_eps / math.pi)
-            return cls(problem, LineExpansion(x, middle, side, reaches, log_eps, waves))
-        return None
+            side = (highs - lows).double().cpu().numpy() + margin
+            widest = float(np.max(side / margin))
+        if not widest * log_eps <= math.pi * MAX_WAVES:  # also if it is nan
+            return None
+        waves = math.ceil(widest * log_eps / math.pi)
+        return cls(problem, LineExpansion(x, middle, side, side / margin, log_eps, waves))
 
     def gram(self, w: Tensor) -> Tensor:
-        """Return the quadratic forms from the moments."""
         return self.line.gram(self.line.moments(w.mT))
 
     def slope_forward(self, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -73,7 +69,6 @@ class Line(Spectral):
         return values.unsqueeze(-1), self.line.gram(moments), moments
 
     def slope_vjp(self, w: Tensor, first: Tensor, grad: Tensor, *, by_strength: bool) -> tuple[Tensor, Tensor | None]:
-        """Return the gradients of `<grad, slopes>` by points and, if wanted, by strengths."""
         line, q, incoming = self.line, w.shape[2], grad.squeeze(-1)
         pulled = line.moments(incoming.mT)
         coefficients = torch.cat([first, pulled], 1).mul_(line.second)
@@ -88,16 +83,7 @@ class Line(Spectral):
 
 
 class LineExpansion(Expansion):
-    """Points on a line and their waves.
-
-    Args:
-        points: `(B, 1, N)`, without gradient.
-        middle: of the points, a number or `(B, 1, 1)`.
-        side: period of the waves, a number or `(B, 1, 1)`.
-        reaches: the side divided by the kernel's reach.
-        log_eps: `alpha` times the square of the reach.
-        waves: number of frequencies.
-    """
+    """Points `(B, 1, N)` on a line around `middle`, and waves of period `side`, which is `reaches` times the reach."""
 
     def __init__(
         self,
@@ -124,7 +110,6 @@ class LineExpansion(Expansion):
         super().__init__(spectrum, points, max(256, 2 * series.CHUNK_NUMBERS // numbers), numbers * count)
 
     def first_derivative(self, moments: Tensor) -> Tensor:
-        """Return the coefficients of the derivative of a sum."""
         return moments.index_select(2, swapped(self.waves, moments.device)).mul_(self._first)
 
     def _features(self, points: Tensor) -> Features:

@@ -1,36 +1,28 @@
 r"""Maximum mean discrepancy between groups of nodes, exactly over all nodes, and its gradient.
 
-For two groups of `N_0` and `N_1` nodes, with the signed weights `u_i = 1/N_0` on the first and `-1/N_1` on
-the second,
+With the signed weights `u_i = 1/N_0` on the first of two groups and `-1/N_1` on the second,
 
 .. math:: \mathrm{MMD}^2(F) = u^\top K u, \qquad K_{ij} = k(F_i, F_j).
 
-More groups: the sum over all pairs of groups. Everything here is a quadratic form
-:math:`\sum_{ab} C_{ab}\, m_{ab}` in the mean similarities
-:math:`m_{ab} = \frac{1}{N_a N_b}\sum_{i\in a}\sum_{j\in b} k_{ij}`, and only the small coupling matrix `C`
-differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
+For more groups it is the sum over all pairs of groups. Everything here is a quadratic form
+:math:`\sum_{ab} C_{ab}\, m_{ab}` in the mean similarities :math:`m_{ab}` of two groups. Only the small coupling matrix
+`C` differs between the full discrepancy (GMMD) and its simplified form (GMMD-S).
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypedDict, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
 from fairpass.kernels.dispatch import Backend, is_sliced
 from fairpass.kernels.field import Field, kept_field
-from fairpass.kernels.sums import EPS, gauss_gram, gauss_slope, gauss_sum, laplace_sum
+from fairpass.kernels.sums import EPS, SumOptions, gauss_gram, gauss_slope, gauss_sum, laplace_sum
+
+__all__ = ["Discrepancy", "Groups", "KernelName", "SumOptions", "intergroup_similarity", "mmd2", "witness"]
 
 KernelName = Literal["gaussian", "laplace"]
-
-
-class SumOptions(TypedDict):
-    """How kernel sums are computed: the keywords of :func:`gauss_sum`."""
-
-    eps: float
-    backend: Backend
-    directions: int | None
 
 
 class Coupling(NamedTuple):
@@ -40,8 +32,8 @@ class Coupling(NamedTuple):
         columns: the strengths of the kernel sums, `(..., N, q)`.
         matrix: the form's matrix in these columns, `(q, q)`.
         coupled: `columns @ matrix`.
-        row_sums: row sums of `8 |C| / N_a`, which bound the Hessian by Gershgorin's theorem; see `curvature`.
-        largest: the largest row sum, one for each problem.
+        row_sums: row sums of `8 |C| / N_a`; see `Discrepancy.curvature`.
+        largest: the largest row sum of each problem.
     """
 
     columns: Tensor
@@ -56,9 +48,9 @@ class Groups:
     """The distributions that are compared: the mean over group `a` is `membership[:, a] @ values`.
 
     Attributes:
-        membership: `(..., N, G)`, `1/N_a` where node `i` is in group `a` and 0 elsewhere; nodes of unknown group
-            have a row of zeros, so they neither exert nor feel any force. After :meth:`among` there are `G` columns
-            for each label, and nodes are weighted.
+        membership: `(..., N, G)`, `1/N_a` if node `i` is in group `a`, else 0; a row of zeros for an unknown group,
+            so that the node neither exerts nor feels any force. After :meth:`among` there are `G` columns for each
+            label, and nodes are weighted.
         sizes: number of nodes of each group, `(G,)`.
         scales: weight of a node that is certainly in a column's group and has its label, `(..., blocks G)`.
         blocks: number of separate comparisons; the columns are those of one block after another.
@@ -71,11 +63,7 @@ class Groups:
 
     @classmethod
     def of(cls, sens: Tensor, dtype: torch.dtype = torch.float32) -> "Groups":
-        """Return the groups of a vector of group indices; a negative index means 'unknown'.
-
-        Raises:
-            ValueError: if fewer than two groups occur.
-        """
+        """Return the groups of a vector of group indices, two or more; a negative index means 'unknown'."""
         if sens.dim() != 1 or sens.is_floating_point():
             raise ValueError(f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})")
         known = sens >= 0
@@ -104,11 +92,7 @@ class Groups:
         return cls(weights * scales, 1 / scales[: shares.shape[-1]], scales, blocks)
 
     def rows(self, index: Tensor) -> "Groups":
-        """Return the groups restricted to some nodes, which keep the weight `1/N_a` of their whole group.
-
-        Raises:
-            ValueError: if none of the nodes is in one of the groups.
-        """
+        """Return the groups restricted to some nodes of every group, which keep the weight `1/N_a` of the whole."""
         chosen = self.membership[..., index, :]
         present, before = ((part > 0).flatten(0, -2).sum(0) for part in (chosen, self.membership))
         if bool(((present == 0) & (before > 0)).any()):
@@ -118,9 +102,8 @@ class Groups:
     def among(self, probabilities: Tensor) -> "Groups":
         """Return the groups' distributions among the nodes of each label, one block for each label.
 
-        Args:
-            probabilities: of each label, `(..., N, Y)`; 0 or 1 for a known label. They weight the nodes. A label
-                that one of the groups does not have is not compared.
+        The `probabilities` of each label, `(..., N, Y)`, weight the nodes; they are 0 or 1 for a known label. A label
+        that one of the groups does not have is not compared.
         """
         weights = probabilities[..., :, None] * self.membership[..., None, :]
         totals = weights.sum(-3, keepdim=True)
@@ -245,7 +228,7 @@ class Discrepancy:
         return found / (1 - overlap.square()).clamp(min=1e-3)
 
     def gradient(self, points: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor]:
-        r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and `h_f` itself as a constant."""
+        r"""Return :math:`\nabla h_f(F) = -4\alpha P F`, differentiable, and `h_f` as a constant."""
         if self.kernel == "laplace":
             again = points.requires_grad and torch.is_grad_enabled()
             with torch.enable_grad():
@@ -299,7 +282,7 @@ def mmd2(
 
     Args:
         points: representations, `(..., N, d)`.
-        sens: group index of each node, negative where unknown.
+        sens: group index of each node, negative if unknown.
         alpha: kernel parameter.
         kernel: `"gaussian"` or `"laplace"`.
         eps: tolerance of the kernel sums.

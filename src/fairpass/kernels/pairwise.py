@@ -46,7 +46,6 @@ class Tiled(KernelBackend):
         return by_target, by_source
 
     def _tile_size(self) -> int:
-        """Return the number of targets per tile."""
         problem = self.problem
         return max(1, TILE_PAIRS // max(1, problem.sources.shape[1] * len(problem.targets)))
 
@@ -56,7 +55,6 @@ class Tiled(KernelBackend):
             yield slice(start, start + step)
 
     def sum(self, w: Tensor) -> Tensor:
-        """Return the sum, tile by tile."""
         targets, sources = self.problem.targets, self.problem.sources
         out = targets.new_empty((*targets.shape[:2], w.shape[-1]))
         for rows in self._tiles():
@@ -64,7 +62,6 @@ class Tiled(KernelBackend):
         return out
 
     def vjp(self, w: Tensor, grad: Tensor) -> Gradients:
-        """Return the gradients, tile by tile."""
         targets, sources = self.problem.targets, self.problem.sources
         by_target, by_source, by_strength = torch.empty_like(targets), torch.zeros_like(sources), torch.zeros_like(w)
         for rows in self._tiles():

@@ -32,12 +32,7 @@ KEEP_NUMBERS = 1 << 24
 
 
 class Features(NamedTuple):
-    """The waves at some points, so that sums over the points are matrix products.
-
-    Attributes:
-        right: `(B, m, n)`.
-        left: `(B, m_left, n)`; the waves are the products of one of `right` and one of `left`, if there are any.
-    """
+    """The waves at some points: `right`, `(B, m, n)`, or the products of `right` and `left`, `(B, m_left, n)`."""
 
     right: Tensor
     left: Tensor | None = None
@@ -58,14 +53,10 @@ class Features(NamedTuple):
 
 
 class Expansion(ABC):
-    """Points expanded in waves, chunk by chunk; if they are few, their features are kept for the next pass.
+    """Points `(B, d, n)` expanded in waves, `step` of them at a time.
 
-    Args:
-        spectrum: weight of every wave, `(B or 1, 1, *waves)`.
-        points: `(B, d, n)`.
-        step: number of points in a chunk.
-        numbers: size of all features.
-        keep: False to compute the features in every pass.
+    If all features are few `numbers`, they are kept for the next pass. The `spectrum` has the weight of every wave,
+    `(B or 1, 1, *waves)`.
     """
 
     def __init__(self, spectrum: Tensor, points: Tensor, step: int, numbers: int, keep: bool = True) -> None:
@@ -81,7 +72,6 @@ class Expansion(ABC):
         return (rows,) if rows.shape[2] <= self._step else torch.split(rows, self._step, 2)
 
     def chunks(self) -> Iterator[Features]:
-        """Yield the features of one chunk of points after another."""
         for i, points in enumerate(self.split(self._points)):
             if self._kept is None:
                 yield self._features(points)
@@ -103,7 +93,6 @@ class Expansion(ABC):
         return self.evaluate_series(moments * self.spectrum)
 
     def evaluate_series(self, coefficients: Tensor) -> Tensor:
-        """Return `phi(t_i) . coefficients` at every point, `(B, q, n)`."""
         parts = [features.evaluate(coefficients) for features in self.chunks()]
         return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
@@ -126,12 +115,10 @@ class Series(KernelBackend):
         """Targets and sources, expanded once if they are the same."""
 
     def sum(self, w: Tensor) -> Tensor:
-        """Return the sum from the moments of the sources."""
         targets, sources = self.expansions
         return targets.evaluate(sources.moments(columns_of(w))).mT
 
     def vjp(self, w: Tensor, grad: Tensor) -> Gradients:
-        """Return the gradients from the moments of the strengths and of the gradient."""
         targets, sources = self.expansions
         w, g = columns_of(w), columns_of(grad)
         q = w.shape[1]
@@ -145,12 +132,10 @@ class Series(KernelBackend):
         return fold(by_target, g), fold(values[:, :-q], w), values[:, -q:].mT
 
     def gram(self, w: Tensor) -> Tensor:
-        """Return the quadratic forms as inner products of moments, without a value at the points."""
         points, _ = self.expansions
         return points.gram(points.moments(columns_of(w)))
 
     def slope(self, points: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the slopes and the quadratic forms, at half the cost of the sums they consist of."""
         slopes, gram = _Slope.apply(points, w, self)  # type: ignore[no-untyped-call] # torch's own
         return slopes, gram
 

@@ -47,13 +47,11 @@ class Slices(Waves):
 
     @cached_property
     def spectrum(self) -> Tensor:
-        """Weight of every wave, `(1, 1, 2 M + 1)`."""
         weights = torch.from_numpy(self._rule.weights).to(self.like)
         return torch.cat([weights.new_tensor([self._rule.constant]), weights, weights])[None, None]
 
     @cached_property
     def derivatives(self) -> list[tuple[Tensor, int, Tensor]]:
-        """Factor, dim and permutation of the derivatives along all axes."""
         along = self.frequencies.mT.to(self.like)
         factor = torch.cat([torch.zeros_like(along[..., :1]), along, -along], -1)[:, :, None]
         return [(factor, 3, swapped(self.count, along.device))]
@@ -66,22 +64,17 @@ class Sliced(Series):
 
     @cached_property
     def waves(self) -> Slices:
-        """The frequencies."""
         return Slices(self.problem.targets.shape[-1], self.problem.alpha, self.problem.directions)
 
     @cached_property
     def expansions(self) -> tuple[Expansion, Expansion]:
-        """Targets and sources."""
         targets, sources = self.problem.centred
         expanded = SlicedExpansion(self.waves, targets)
         return expanded, expanded if self.problem.is_same else SlicedExpansion(self.waves, sources)
 
     def slope_vjp(self, w: Tensor, first: Tensor, grad: Tensor, *, by_strength: bool) -> tuple[Tensor, Tensor | None]:
-        """Return the gradients by points and, if wanted, by strengths.
-
-        Points act through their angles, so the gradient by these comes first: two small products for each point and
-        frequency, instead of a Hessian's `d (d + 1) / 2` columns.
-        """
+        # Points act through their angles, so the gradient by these comes first: two small products for each point and
+        # frequency, instead of a Hessian's `d (d + 1) / 2` columns.
         points, waves, (d, q) = self.expansions[0], self.waves, first.shape[1:3]
         incoming = grad.permute(0, 3, 2, 1).flatten(1, 2)  # (B, d q, N)
         pulled = torch.unflatten(points.moments(incoming), 1, (d, q))
@@ -101,10 +94,7 @@ class Sliced(Series):
         return torch.cat(parts, 2).mT, points.evaluate(adjoint).mT if by_strength else None
 
     def slopes_and_sums(self, t: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-        """Return slopes and sums from plain operations, differentiable any number of times.
-
-        All features are held at once: this is for derivatives of derivatives, which no layer needs.
-        """
+        # Plain operations that hold all features at once: for derivatives of derivatives, which no layer needs.
         origin = s.detach().sum(1, keepdim=True) / max(1, s.shape[1])
         waves = self.waves
 
@@ -118,7 +108,7 @@ class Sliced(Series):
         return slopes, features @ weighted.mT
 
     def differentiable_vjp(self, t: Tensor, s: Tensor, w: Tensor, grad: Tensor) -> Gradients:
-        """Differentiate the plain sum, because the slope of this kernel is not one of its sums."""
+        # The slope of this kernel is not one of its sums.
         by_target, by_source, by_strength = pull_back(lambda *inputs: self.slopes_and_sums(*inputs)[1], (t, s, w), grad)
         return by_target, by_source, by_strength
 

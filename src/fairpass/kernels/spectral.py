@@ -38,18 +38,15 @@ class Spectral(Series):
 
     @staticmethod
     def cost(problem: Problem) -> float:
-        """Return the time of a sum in nanoseconds."""
         batch, n, m = len(problem.targets), problem.targets.shape[1], problem.sources.shape[1]
         return spectral_cost(batch * n, batch * m, problem.columns, problem.box.sizes, same=problem.is_same)
 
     @property
     def waves(self) -> Box:
-        """The modes of the problem's box."""
         return self.problem.box
 
     @cached_property
     def expansions(self) -> tuple[Expansion, Expansion]:
-        """Targets and sources in the problem's box."""
         box, (points, others), keep = self.problem.box, self.problem.centred, not self.problem.is_piece
         targets = BoxExpansion(box, points, keep=keep)
         return targets, targets if self.problem.is_same else BoxExpansion(box, others, keep=keep)

@@ -71,7 +71,6 @@ class Split(KernelBackend):
                 yield b, piece, undivided(part)
 
     def sum(self, w: Tensor) -> Tensor:
-        """Return the sum, piece by piece."""
         targets = self.problem.targets
         out = targets.new_zeros((*targets.shape[:2], w.shape[-1]))
         for b, (mine, theirs), backend in self.pieces():
@@ -79,7 +78,6 @@ class Split(KernelBackend):
         return out
 
     def vjp(self, w: Tensor, grad: Tensor) -> Gradients:
-        """Return the gradients, piece by piece."""
         by_target, by_source = torch.zeros_like(self.problem.targets), torch.zeros_like(self.problem.sources)
         by_strength = torch.zeros_like(w)
         for b, (mine, theirs), backend in self.pieces():
@@ -90,7 +88,6 @@ class Split(KernelBackend):
         return by_target, by_source, by_strength
 
     def slopes_and_sums(self, t: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-        """Return slopes and sums, piece by piece, each with its own origin."""
         parts, places = [], []
         for b, (mine, theirs), backend in self.pieces():
             one = slice(b, b + 1)

@@ -6,6 +6,7 @@ function and the inter-group similarity are all such sums.
 """
 
 import math
+from typing import TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -15,7 +16,15 @@ from fairpass.kernels.backend import EPS, KernelBackend, Problem
 from fairpass.kernels.dispatch import Backend, check_backend, choose, fit_line
 from fairpass.kernels.pairwise import Laplace, warn_of_pairs
 
-__all__ = ["EPS", "gauss_gram", "gauss_slope", "gauss_sum", "laplace_sum"]
+__all__ = ["EPS", "SumOptions", "gauss_gram", "gauss_slope", "gauss_sum", "laplace_sum"]
+
+
+class SumOptions(TypedDict, total=False):
+    """How kernel sums are computed: the keywords of :func:`gauss_sum`."""
+
+    eps: float
+    backend: Backend
+    directions: int | None
 
 
 def gauss_sum(
@@ -82,13 +91,7 @@ def laplace_sum(targets: Tensor, sources: Tensor, strengths: Tensor, alpha: floa
 
 
 def gauss_slope(
-    points: Tensor,
-    strengths: Tensor,
-    alpha: float | Tensor,
-    *,
-    eps: float = EPS,
-    backend: Backend = "auto",
-    directions: int | None = None,
+    points: Tensor, strengths: Tensor, alpha: float | Tensor, **options: Unpack[SumOptions]
 ) -> tuple[Tensor, Tensor]:
     r"""Return the gradient of each column's sum, :math:`\sum_j k(x, x_j) w_j`, by `x` at each point `x_i`.
 
@@ -100,18 +103,31 @@ def gauss_slope(
     Args:
         points: targets and sources, shape `(..., N, d)`.
         strengths: weights `w`, shape `(..., N, q)`.
-        alpha: as for :func:`gauss_sum`, like `eps`, `backend` and `directions`.
+        alpha: as for :func:`gauss_sum`.
+        options: `eps`, `backend` and `directions`, as for :func:`gauss_sum`.
 
     Returns:
         The slopes, shape `(..., N, q, d)`, and :math:`w^\top K w`, shape `(..., q, q)`.
     """
-    problem, (t, _, w), shape = _batched(points, None, strengths, alpha, eps, directions)
-    slopes, gram = _choose_for_points(problem, backend).slope(t, w)
+    backend, t, w, shape = _for_points(points, strengths, alpha, **options)
+    slopes, gram = backend.slope(t, w)
     return slopes.reshape(*shape, *slopes.shape[-3:]), gram.reshape(*shape, *gram.shape[-2:])
 
 
 @torch.no_grad()
-def gauss_gram(
+def gauss_gram(points: Tensor, strengths: Tensor, alpha: float | Tensor, **options: Unpack[SumOptions]) -> Tensor:
+    r"""Return :math:`\sum_{ij} w_{ip} k_{ij} w_{jq}` for every two columns, shape `(..., q, q)`, without gradient.
+
+    With a series of waves these are inner products of small moment tensors: nothing is evaluated at the points.
+    The error is at most `eps` times :math:`\sum_i |w_{ip}| \sum_j |w_{jq}|`, plus rounding. Arguments as for
+    :func:`gauss_slope`.
+    """
+    backend, _, w, shape = _for_points(points, strengths, alpha, **options)
+    gram = backend.gram(w)
+    return gram.reshape(*shape, *gram.shape[-2:])
+
+
+def _for_points(
     points: Tensor,
     strengths: Tensor,
     alpha: float | Tensor,
@@ -119,25 +135,15 @@ def gauss_gram(
     eps: float = EPS,
     backend: Backend = "auto",
     directions: int | None = None,
-) -> Tensor:
-    r"""Return :math:`\sum_{ij} w_{ip} k_{ij} w_{jq}` for every two columns, shape `(..., q, q)`, without gradient.
-
-    With a series of waves these are inner products of small moment tensors: nothing is evaluated at the points.
-    The error is at most `eps` times :math:`\sum_i |w_{ip}| \sum_j |w_{jq}|`, plus rounding. Arguments as for
-    :func:`gauss_slope`.
-    """
-    problem, (_, _, w), shape = _batched(points, None, strengths, alpha, eps, directions)
-    gram = _choose_for_points(problem, backend).gram(w)
-    return gram.reshape(*shape, *gram.shape[-2:])
-
-
-def _choose_for_points(problem: Problem, backend: Backend) -> KernelBackend:
+) -> tuple[KernelBackend, Tensor, Tensor, tuple[int, ...]]:
+    """Return the backend for slopes, points and strengths with gradient, and the shape of the batch."""
+    problem, (t, _, w), shape = _batched(points, None, strengths, alpha, eps, directions)
     check_backend(backend, problem)
-    line = fit_line(problem, backend)
-    if line is not None:  # then the points are finite
-        return line
-    _check_finite("points", problem.targets)
-    return choose(problem, backend)
+    chosen: KernelBackend | None = fit_line(problem, backend)
+    if chosen is None:  # else the points are finite
+        _check_finite("points", points)
+        chosen = choose(problem, backend)
+    return chosen, t, w, shape
 
 
 def _check_finite(name: str, points: Tensor) -> None:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from fairpass.errors import DataError
-from fairpass.metrics.inputs import Floats, Integers, Values, as_groups, as_labels, as_scores
+from fairpass.metrics.inputs import Floats, Integers, Values, as_integers, as_labels, as_scores
 
 Constraint = Literal["demographic_parity", "true_positive_rate_parity", "equalized_odds"]
 
@@ -74,7 +74,7 @@ class GroupThresholds:
 
         labels = as_labels(y)
         values = _as_probabilities(scores, labels.size)
-        groups = as_groups(sens, labels.size)
+        groups = as_integers(sens, "sens", labels.size)
         check_groups_have_both_labels(labels, groups)
         known = groups >= 0
         # fairlearn asks for an estimator: this one predicts the score it is given.
@@ -90,7 +90,7 @@ class GroupThresholds:
     def positive_probability(self, scores: Values, *, sens: Values) -> NDArray[np.float64]:
         """Return the probability of a positive decision for each node, `[N]`; nan if its group is unknown."""
         values = _as_probabilities(scores, len(scores))  # type: ignore[arg-type] # all accepted types have a length
-        groups = as_groups(sens, values.size)
+        groups = as_integers(sens, "sens", values.size)
         if groups.max() >= len(self.groups):
             raise DataError(f"'sens' must be below {len(self.groups)}, the number of groups (got {groups.max()})")
         out = np.full(values.size, np.nan)

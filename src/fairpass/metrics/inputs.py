@@ -28,7 +28,8 @@ def _as_array(values: Values) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def _as_integers(values: Values, name: str, size: int | None) -> Integers:
+def as_integers(values: Values, name: str, size: int | None) -> Integers:
+    """Check indices `[N]`, such as groups, where a negative one is unknown."""
     array = _as_array(values)
     if array.dtype.kind not in "biu":
         raise DataError(f"'{name}' must hold integers (got {array.dtype})")
@@ -40,16 +41,11 @@ def _as_integers(values: Values, name: str, size: int | None) -> Integers:
 
 def as_labels(values: Values, name: str = "y", size: int | None = None) -> Integers:
     """Check class indices, 0..C-1; unlabelled nodes (-1) are refused."""
-    labels = _as_integers(values, name, size)
+    labels = as_integers(values, name, size)
     negative = int((labels < 0).sum())
     if negative:
         raise DataError(f"'{name}' must not hold unlabelled nodes, pass the labelled ones (got {negative} below 0)")
     return labels
-
-
-def as_groups(values: Values, size: int) -> Integers:
-    """Check group indices, 0..G-1; any negative value stands for an unknown group."""
-    return _as_integers(values, "sens", size)
 
 
 def as_scores(values: Values, size: int) -> Floats:
@@ -106,7 +102,7 @@ class Sample:
         if scores is not None:
             label_names = _score_names(label_names, values, {"y": labels, "decisions": decided})
         names = as_names(label_names, "label_names", int(max(labels.max(), decided.max())), at_least=2)
-        groups = np.full_like(labels, -1) if sens is None else as_groups(sens, labels.size)
+        groups = np.full_like(labels, -1) if sens is None else as_integers(sens, "sens", labels.size)
         # Copies, as torch takes neither a read-only array (pandas) nor a reversed one.
         self.y, self.pred, self.sens = (torch.from_numpy(array.copy()) for array in (labels, decided, groups))
         self.scores = torch.from_numpy(values.copy())

@@ -10,7 +10,7 @@ from fairpass.nn.convolution import Backbone, convolution
 from fairpass.nn.members import Linear, dropout
 from fairpass.nn.norm import NodeNorm
 from fairpass.nn.operators import SparseOperator
-from fairpass.nn.validation import check_at_least, check_choice, check_precision
+from fairpass.nn.validation import check_choice, check_precision
 
 EncoderKind = Literal["mlp", "linear", "gcn", "sage", "gat", "gin"]
 
@@ -78,7 +78,8 @@ class MLP(Encoder):
     def __init__(
         self, in_channels: int, out_channels: int, num_layers: int = 2, hidden_channels: int = 16, dropout: float = 0.0
     ) -> None:
-        check_at_least(1, num_layers=num_layers)
+        if num_layers < 1:
+            raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
         super().__init__("mlp", (in_channels, *[hidden_channels] * (num_layers - 1), out_channels), dropout)
 
 

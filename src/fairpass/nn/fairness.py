@@ -203,7 +203,7 @@ def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
             return None
         weights = groups.membership.sum(-1)
         drawn = torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()
-        return drawn if len(drawn) else None  # if nobody is compared, all may take part
+        return drawn if len(drawn) else None  # if there is nothing to compare, all may take part
     generator = None if seed is None else torch.Generator().manual_seed(seed)
     parts = []
     for column in groups.membership.T:

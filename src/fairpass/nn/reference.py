@@ -1,8 +1,7 @@
 """The reference population of the fair layers: the fields in which the nodes of the fitted graph moved.
 
-In the fair layers every node is moved by all others, so a score would depend on who else is scored. What moves a node
-are a few kernel sums over all nodes. Kept with the model, they move a new node as they would have moved it among the
-fitted ones: alone, in any company, and without the fitted graph.
+In the fair layers every node is moved by all others, through a few kernel sums, so a score would depend on who else is
+scored. Kept with the model, these sums move a new node as if it were among the fitted ones, without the fitted graph.
 """
 
 from collections.abc import Iterator

@@ -7,13 +7,6 @@ import torch
 from torch import Tensor, nn
 
 
-def check_at_least(least: float, **values: float | None) -> None:
-    """Raise `ValueError` unless every number that is given is at least `least`."""
-    for name, value in values.items():
-        if value is not None and not value >= least:
-            raise ValueError(f"'{name}' must be at least {least} (got {value})")
-
-
 def check_choice(name: str, value: str, choices: Any) -> None:
     """Raise `ValueError` unless a value is one of those of a `Literal` type."""
     if value not in get_args(choices):

@@ -49,13 +49,6 @@ def _known_method(name: str, field: ValidationInfo) -> str:
     return name
 
 
-def _valid_budget(budget: str | int) -> str | int:
-    from fairpass.tuning.budget import Budget
-
-    Budget.of(budget)
-    return budget
-
-
 MethodName = Annotated[str, AfterValidator(_known_method)]
 
 
@@ -90,7 +83,7 @@ class Tuning(Settings):
 
     methods: list[MethodName] = Field(default=["gmmd"], min_length=1)
     """Methods that share the budget; `fairpass methods` lists them."""
-    budget: Annotated[str | int, AfterValidator(_valid_budget)] = "5m"
+    budget: str | int = "5m"
     """Time to search ("90s", "5m", "1h"), or number of configurations to try. With a larger budget, the next run
     continues the search."""
     epochs: int = Field(default=100, ge=1)
@@ -102,9 +95,11 @@ class Tuning(Settings):
     ("eo"), or for the nodes of each label ("odds")."""
 
     @model_validator(mode="after")
-    def _criterion_has_effect(self) -> Self:
+    def _budget_and_criterion(self) -> Self:
         from fairpass.methods import names
+        from fairpass.tuning.budget import Budget
 
+        Budget.of(self.budget)
         if self.criterion != "dp" and not any(map(_has_criterion, self.methods)):
             able, tuned = ", ".join(filter(_has_criterion, names())), ", ".join(self.methods)
             raise ValueError(
@@ -146,9 +141,8 @@ def _table_keys() -> dict[str, dict[str, str]]:
     keys: dict[str, dict[str, str]] = {"data": {"nodes": "nodes", "edges": "edges"}}
     for name, field in TableOptions.model_fields.items():
         if isinstance(field.json_schema_extra, dict):
-            keys.setdefault(str(field.json_schema_extra["section"]), {})[
-                str(field.json_schema_extra["key"] or name)
-            ] = name
+            section, key = field.json_schema_extra["section"], field.json_schema_extra["key"]
+            keys.setdefault(str(section), {})[str(key or name)] = name
     return keys
 
 
@@ -204,9 +198,9 @@ class Config(Settings):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sections as the file has them, in JSON's types."""
-        tables = {"nodes": self.nodes, "edges": self.edges, **self.tables.model_dump()}
+        tables = {"nodes": self.nodes, "edges": self.edges, **self.tables.model_dump(mode="json")}
         return {
-            **self.model_dump(exclude={"folder", "file", "nodes", "edges", "tables"}),
+            **self.model_dump(mode="json", exclude={"folder", "file", "nodes", "edges", "tables"}),
             **{section: {key: tables[name] for key, name in keys.items()} for section, keys in TABLE_KEYS.items()},
         }
 

@@ -115,8 +115,4 @@ def _inputs(step: Step, space: Workspace) -> str:
 
 def _before(step: str) -> list[str]:
     """Return the steps that a step needs, directly or not, in their order."""
-    needed = set(STEPS[step].needs)
-    for name in reversed(list(STEPS)):
-        if name in needed:
-            needed.update(STEPS[name].needs)
-    return [name for name in STEPS if name in needed]
+    return [name for need in STEPS[step].needs for name in (*_before(need), need)]

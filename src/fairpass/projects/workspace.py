@@ -66,7 +66,6 @@ class Workspace:
         return data
 
     def path(self, name: str) -> Path:
-        """Return the path of a file in the run directory."""
         return self.directory / name
 
     def write(self, name: str, document: Any) -> str:
@@ -75,7 +74,6 @@ class Workspace:
         return name
 
     def read(self, name: str) -> Any:
-        """Return the content of a JSON file."""
         return json.loads(self.path(name).read_text(encoding="utf-8"))
 
     def models(self) -> dict[str, list[NodeClassifier]]:

@@ -14,9 +14,6 @@ from markupsafe import Markup
 from fairpass.report.templating import environment
 
 WIDTH = 340
-_COLOURS = 8
-_DASHES = ("", "6 3", "2 3", "8 3 2 3")
-_NAME_LETTERS = 13
 
 Numbers = Sequence[float | None]
 Point = tuple[float, float]
@@ -24,36 +21,13 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Look:
-    """How a method or group is drawn in all charts; a `strong` one stands out."""
+    """A method or group, which looks the same in all charts."""
 
     name: str
     number: int
+    """Of its colour, dash and shape; negative for none of its own."""
     strong: bool = False
-
-    @property
-    def short(self) -> str:
-        """The name, cut if it is long."""
-        return self.name if len(self.name) <= _NAME_LETTERS else self.name[: _NAME_LETTERS - 1] + "…"
-
-    @property
-    def style(self) -> str:
-        """Classes of its elements."""
-        colour = "s-none" if self.number < 0 else f"s{self.number % _COLOURS}"
-        return f"{colour} strong" if self.strong else colour
-
-    @property
-    def dash(self) -> str:
-        """Dashes of its lines."""
-        return _DASHES[self.number % len(_DASHES)]
-
-    def corners(self, x: float, y: float, r: float) -> str:
-        """Corners of its square, triangle or diamond; empty for a circle."""
-        shapes = {
-            1: [(-r, -r), (r, -r), (r, r), (-r, r)],
-            2: [(0, -1.2 * r), (1.1 * r, 0.8 * r), (-1.1 * r, 0.8 * r)],
-            3: [(0, -1.3 * r), (1.3 * r, 0), (0, 1.3 * r), (-1.3 * r, 0)],
-        }
-        return " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in shapes.get(self.number % 4, []))
+    """Whether it stands out."""
 
 
 @dataclass(frozen=True)

@@ -37,13 +37,17 @@ class Overview:
 
     def mean(self, metric: Metric) -> float | None:
         """Return the mean over the seeds."""
-        known = [value for value in self.each(metric) if value is not None]
-        return fmean(known) if len(known) == len(self.record["runs"]) else None
+        known = self._defined(metric)
+        return fmean(known) if known else None
 
     def deviation(self, metric: Metric) -> float | None:
         """Return the standard deviation over the seeds; None for one seed."""
-        known = [value for value in self.each(metric) if value is not None]
-        return stdev(known) if len(known) == len(self.record["runs"]) > 1 else None
+        known = self._defined(metric)
+        return stdev(known) if len(known) > 1 else None
+
+    def _defined(self, metric: Metric) -> list[float]:
+        values = self.each(metric)
+        return [] if None in values else [value for value in values if value is not None]
 
     def interval(self, metric: Metric) -> tuple[float | None, float | None]:
         """Return the ends of the 95 % interval, each the mean of the seeds' ends."""

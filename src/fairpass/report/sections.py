@@ -11,7 +11,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fairpass.metrics import Metric
 from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
 from fairpass.report.overview import Overview, Part
@@ -46,12 +45,12 @@ def _look(row: Overview, part: Part) -> Look:
 
 def _methods(part: Part) -> dict[str, Any]:
     """Draw each metric of the selection rule over all methods."""
-    return {"charts": [(f"{m.symbol}, %: {m.direction}", _estimates(part, m)) for m in SELECTION]}
-
-
-def _estimates(part: Part, metric: Metric) -> Markup:
-    rows = [Estimate(_look(row, part), row.mean(metric), *row.interval(metric), row.each(metric)) for row in part.rows]
-    return estimates(rows, f"{metric.symbol}, %", from_zero=not metric.higher_is_better)
+    charts = []
+    for m in SELECTION:
+        rows = [Estimate(_look(row, part), row.mean(m), *row.interval(m), row.each(m)) for row in part.rows]
+        chart = estimates(rows, f"{m.symbol}, %", from_zero=not m.higher_is_better)
+        charts.append((f"{m.symbol}, %: {m.direction}", chart))
+    return {"charts": charts}
 
 
 def _scores(part: Part) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Several methods on one graph, side by side; a store with a file of its own."""
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.errors import DataError
-from fairpass.files import read_document, write_text
+from fairpass.files import read_document, write_document
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.runs.spec import Configuration, RunSpec
 from fairpass.runs.store import RunRecord
@@ -23,15 +22,9 @@ _KIND = "fairpass comparison"
 
 @dataclass
 class Comparison:
-    """Methods, a graph, and the runs made so far.
+    """Configurations by name, a graph (by its fingerprint), and the runs made so far, one for each name and seed.
 
-    Attributes:
-        graph: fingerprint of the graph.
-        provenance: where the graph is from.
-        methods: configurations by name.
-        runs: at most one for each method and seed.
-        version: of the library.
-        path: JSON file that is written after every run; None for none.
+    If there is a `path`, the comparison is written to this file after every run.
     """
 
     graph: str
@@ -73,7 +66,6 @@ class Comparison:
         return [spec for spec in specs if (spec.label, spec.seed) not in made]
 
     def keep(self, spec: RunSpec, record: RunRecord) -> None:
-        """Keep the record of a run."""
         self.add(record)
 
     def add(self, run: RunRecord) -> None:
@@ -90,7 +82,6 @@ class Comparison:
         return summarise(runs, [name for name, each in self.methods.items() if each.method == Constant.name])
 
     def row(self, method: str) -> Row:
-        """Return the row of one method."""
         found = {row.method: row for row in self.rows}
         if method not in found:
             raise ValueError(f"'method' must be one of {', '.join(found)} (got {method!r})")
@@ -109,8 +100,7 @@ class Comparison:
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the comparison to a JSON file."""
-        return write_text(path, json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        return write_document(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Comparison":

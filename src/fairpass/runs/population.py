@@ -39,8 +39,6 @@ def fit_all(
     in the method's `per_member` hyper-parameters, learning rate, weight decay, seed, epochs and patience.
 
     Args:
-        classifiers: of any methods, each with its own hyper-parameters and training settings.
-        data: the graph; not modified.
         jobs: processes to share the work, this one included; each gets its share of torch's threads.
         callback: called with a classifier's index and the record of each of its epochs (only of those fitted in this
             process; with one job, all).

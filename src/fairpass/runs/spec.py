@@ -39,7 +39,6 @@ class Configuration:
         return cls(classifier.name, classifier.hyperparameters, training, kind=type(classifier))
 
     def but(self, *, training: Mapping[str, Any] | None = None, scale: str | None = None, **parameters: Any) -> Self:
-        """Return a copy with some settings changed."""
         return replace(
             self,
             parameters={**self.parameters, **parameters},
@@ -48,7 +47,6 @@ class Configuration:
         )
 
     def classifier(self, seed: int = 0) -> NodeClassifier:
-        """Return the unfitted classifier."""
         found = self.kind or method(self.method)
         defaults = found(**self.parameters).training
         return found(**self.parameters, training=defaults.but(**self.training, seed=seed))
@@ -70,8 +68,6 @@ class RunSpec:
 
     Attributes:
         dataset: name of a benchmark, or any name under which :func:`fairpass.runs.run` is given the graph.
-        configuration: the method with its settings.
-        seed: of the training.
         measures: what to measure in addition to the evaluation.
         split: seed of a benchmark's split; None for the published one.
         name: how a comparison calls the configuration; by default the method's name.
@@ -86,11 +82,9 @@ class RunSpec:
 
     @property
     def label(self) -> str:
-        """The name, or the method's."""
         return self.name or self.configuration.method
 
     def classifier(self) -> NodeClassifier:
-        """Return the unfitted classifier."""
         return self.configuration.classifier(self.seed)
 
     @cached_property

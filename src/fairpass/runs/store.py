@@ -37,13 +37,12 @@ class RunRecord:
     """What a `RunStore` keeps in addition to the spec: environment, selected epoch, metrics, measures."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values without `facts`; `from_dict` is the inverse."""
+        """Return plain JSON values, without `facts`."""
         kept = {name: value for name, value in vars(self).items() if name != "facts"}
         return {**kept, "evaluation": None if self.evaluation is None else self.evaluation.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "RunRecord":
-        """Rebuild a record from `to_dict`."""
         stored = values["evaluation"]
         return cls(**{**values, "evaluation": stored and Evaluation.from_dict(stored)})
 
@@ -83,15 +82,14 @@ class RunStore:
         return iter(self._records.values())
 
     def get(self, spec: RunSpec) -> StoredRecord | None:
-        """Return the record of a run, or None if it was not made."""
         return self._records.get(spec.key)
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
         """Return the runs that have no record, or one of an accident (out of memory, say), each once."""
-        return list({spec.key: spec for spec in specs if (self.get(spec) or {"retry": True}).get("retry")}.values())
+        todo = {spec.key: spec for spec in specs}
+        return [spec for key, spec in todo.items() if key not in self._records or self._records[key].get("retry")]
 
     def keep(self, spec: RunSpec, record: RunRecord) -> None:
-        """Keep the record of a run."""
         outcome = {"seconds": round(record.seconds, 3), "error": record.error, **record.facts}
         self.add({"key": spec.key, **spec.identity, "seed": spec.seed, **outcome})
 

@@ -54,9 +54,8 @@ class Training(Declared, frozen=True, kw_only=False):
     )
     window: int = parameter(
         1,
-        "number of epochs over which the criterion is averaged before epochs are compared, so that a "
-        "momentary dip of the differences is not selected. Epochs with fewer predecessors are selected only if there are "
-        "no others",
+        "number of epochs over which the criterion is averaged before epochs are compared, so that a momentary dip of "
+        "the differences is not selected. Epochs with fewer predecessors are selected only if there are no others",
         at_least=1,
         before=1,
     )

@@ -1,6 +1,6 @@
 """Which configuration to take, for users who do not want to look at all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairpass.tuning.front import Point, informative, pareto_front
@@ -15,27 +15,19 @@ class Decision:
     met: bool = True
 
 
-def check_wishes(
-    *,
-    fairness: float | None = None,
-    max_dp: float | None = None,
-    max_eo: float | None = None,
-    spell: Callable[[str], str] = repr,
-) -> None:
+def check_wishes(*, fairness: float | None = None, max_dp: float | None = None, max_eo: float | None = None) -> None:
     """Raise `ValueError` if a wish (see :func:`decide`) is not between 0 and 1, or if `fairness` comes with a limit.
 
     `fairness` chooses a trade-off, a limit the most useful configuration within it: together they have no clear
-    meaning. `spell` returns an argument's name as the caller writes it, for the message.
+    meaning.
     """
     limits = {"max_dp": max_dp, "max_eo": max_eo}
     for name, value in {"fairness": fairness, **limits}.items():
         if value is not None and not 0 <= value <= 1:
-            raise ValueError(f"{spell(name)} must be between 0 and 1 (got {value})")
+            raise ValueError(f"'{name}' must be between 0 and 1 (got {value})")
     for name, limit in limits.items():
         if fairness is not None and limit is not None:
-            raise ValueError(
-                f"{spell('fairness')} and {spell(name)} must not be given together (got {fairness} and {limit})"
-            )
+            raise ValueError(f"'fairness' and '{name}' must not be given together (got {fairness} and {limit})")
 
 
 def choose(points: Sequence[Point], **wishes: float | None) -> Point:
@@ -52,7 +44,6 @@ def decide(
     Near-constant configurations are only taken if there are no others.
 
     Args:
-        points: the configurations to choose from.
         fairness: how much fairness counts, from 0 to 1: the point of the front with the largest
             :math:`(1 - \text{fairness})\, u - \text{fairness}\, d`, with utility `u` and unfairness `d` scaled to
             [0, 1] over the front. 0 is the most useful point, 1 the fairest. Cannot be combined with limits.

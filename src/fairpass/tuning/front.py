@@ -90,9 +90,7 @@ def non_dominated(pairs: Sequence[tuple[float, float]]) -> list[int]:
 def hypervolume(points: Iterable[Point], *, reference: tuple[float, float] = (0.0, 1.0)) -> float:
     """Return the area between the front of the informative points and a reference point; larger is better.
 
-    Args:
-        points: the configurations.
-        reference: utility and unfairness; the default is the worst possible, for which the area is at most 1.
+    `reference` is a utility and an unfairness; the default is the worst possible, for which the area is at most 1.
     """
     return dominated_area([(point.utility, point.unfairness) for point in informative(points)], reference=reference)
 

@@ -1,6 +1,5 @@
 """The result of a search, as a file and as a picture."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairpass import __version__
-from fairpass.files import atomic_path, read_document, write_text
+from fairpass.files import atomic_path, read_document, write_document
 from fairpass.tuning.choice import choose
 from fairpass.tuning.front import Point, hypervolume, pareto_front
 
@@ -26,16 +25,12 @@ class Tuned:
     """The configurations that a search has tried.
 
     Attributes:
-        method: name of the method.
-        points: one for each configuration that was trained to the end.
+        points: the configurations that were trained to the end.
         varied: names of the settings in which they differ.
-        study: name of the Optuna study.
         settings: what was searched and how, as plain values.
         graph: fingerprint of the graph.
-        provenance: where the graph is from.
         pruned: number of configurations that were stopped early.
         failed: number of configurations that could not be trained.
-        version: of the library.
     """
 
     method: str
@@ -79,7 +74,7 @@ class Tuned:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a JSON file."""
-        return write_text(path, json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        return write_document(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tuned":

@@ -14,9 +14,8 @@ from fairpass import __version__
 from fairpass.training import fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
-from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.result import Tuned
-from fairpass.tuning.spaces import Space, combinations, space_of
+from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions
 from fairpass.tuning.study import open_study
 from fairpass.tuning.worker import ProgressCallback, Worker
@@ -44,8 +43,6 @@ def tune(
     kept beside them for the reader; nothing is chosen by them.
 
     Args:
-        data: the graph; not modified.
-        method: name of the method.
         budget: a number of configurations in all, a time for this call such as `"10m"`, or a :class:`Budget`.
         storage: where the study is kept: the path of an SQLite file, or any database URL that Optuna takes. The same
             call continues the study, also from several processes at once; another graph, space, value of `fixed` or
@@ -56,7 +53,6 @@ def tune(
         strategy: `"tpe"` maximises `AUC + F1 + ACC - DP - EO`; `"motpe"` (also TPE) and `"nsga2"` look for the whole
             front of utility and unfairness; `"random"`; `"grid"` tries every combination, in random order.
         seed: of the strategy's random numbers.
-        callback: called often with the progress.
     """
     if strategy not in get_args(Strategy):
         raise ValueError(f"'strategy' must be one of {get_args(Strategy)} (got {strategy!r})")

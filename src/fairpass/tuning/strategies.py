@@ -36,7 +36,6 @@ def values(point: Point, strategy: Strategy) -> list[float]:
 
 
 def distribution(dimension: Dimension) -> BaseDistribution:
-    """Return Optuna's form of a dimension."""
     if isinstance(dimension, Choice):
         return CategoricalDistribution(dimension.values)
     if isinstance(dimension, Integers):
@@ -66,26 +65,22 @@ class SeededSampler(BaseSampler):
         self._sampler = _sampler(strategy, seed)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Seed the sampler for this trial."""
         seed = int(np.random.SeedSequence((self.seed, trial.number)).generate_state(1)[0])
         self._sampler = _sampler(self.strategy, seed)
         self._sampler.before_trial(study, trial)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return what the sampler draws jointly, without what is fixed."""
         space = self._sampler.infer_relative_search_space(study, trial)
         return {name: distribution for name, distribution in space.items() if name not in self.fixed}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Ask the sampler."""
         return self._sampler.sample_relative(study, trial, search_space)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Return the fixed value, or ask the sampler."""
         if param_name in self.fixed:
             return self.fixed[param_name]
         return self._sampler.sample_independent(study, trial, param_name, param_distribution)

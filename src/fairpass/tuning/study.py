@@ -38,10 +38,7 @@ _ATTEMPTS = 5
 def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any) -> Iterator[tuple[Study, str]]:
     """Begin a study or continue one; yield it and the name of this search in it.
 
-    Args:
-        name: of the study.
-        storage: a database URL, or the path of an SQLite file; None: in memory.
-        options: of `optuna.create_study`.
+    `storage` is a database URL or the path of an SQLite file, None for memory; `options` go to `optuna.create_study`.
     """
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -114,7 +111,6 @@ def signs_of_life(study: Study, backend: BaseStorage) -> Iterator[str]:
 
 
 def sign(trial: Trial, owner: str) -> None:
-    """Mark a trial as a search's own."""
     trial.set_user_attr(_OWNER, owner)
 
 

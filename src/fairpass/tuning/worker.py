@@ -1,5 +1,6 @@
 """One process's part of a study: ask, train with all seeds, tell, until the budget is used."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,9 +18,9 @@ from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.choice import choose
-from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.front import Point
 from fairpass.tuning.measure import Measure
+from fairpass.tuning.spaces import Configurations
 from fairpass.tuning.strategies import SeededSampler, distribution, values
 from fairpass.tuning.study import give_up, running, sign
 
@@ -74,19 +75,18 @@ class Worker:
     def __post_init__(self) -> None:
         self.measure = Measure(self.data)
         # As many as one population takes; on large graphs one configuration at a time.
-        self.batch = min(_BATCH, max(1, BATCH_ROWS // (self.measure.num_nodes * len(self.seeds))))
+        self.batch: int = min(_BATCH, max(1, BATCH_ROWS // (self.measure.num_nodes * len(self.seeds))))
         self.start, self.last_report = time.monotonic(), 0.0
-        self.trained, self.training_seconds = 0, 0.0
+        self.trained, self.seconds_each = 0, 0.0
         self.known = self.points()
 
     def run(self) -> None:
-        """Train configurations until the budget is used."""
-        while not self._is_hopeless():
+        while (failed := len(self.errors())) < _HOPELESS or failed < len(self._finished()):
             size = self._affordable()
             batch = self._claim(size) if size > 0 else []
             if batch:
                 self._train(batch)
-            elif running(self.study) and not self._is_late():
+            elif running(self.study) and self._seconds_left() >= self.seconds_each:
                 # Others work on the rest; if that gets lost, it is ours to do.
                 self._report(len(self._finished()), 0, 0.0)
                 time.sleep(_POLL)
@@ -106,10 +106,6 @@ class Worker:
         trials = self.study.get_trials(deepcopy=False)
         return [trial.user_attrs[_ERROR] for trial in trials if _ERROR in trial.user_attrs]
 
-    def _is_hopeless(self) -> bool:
-        errors = len(self.errors())
-        return errors >= _HOPELESS and errors == len(self._finished())
-
     def _finished(self) -> list[FrozenTrial]:
         """Return the trials that count: complete, stopped early, or failed for a reason of their own."""
         ended = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -117,11 +113,9 @@ class Worker:
         return [trial for trial in trials if trial.state in ended or _ERROR in trial.user_attrs]
 
     def _taken(self) -> list[FrozenTrial]:
-        """Return the trials that count and those that a living search works on."""
         return [*self._finished(), *running(self.study)]
 
     def _untried(self) -> list[Mapping[str, Any]]:
-        """Return what is left of the grid."""
         taken = {frozenset(trial.params.items()) for trial in self._taken()}
         return [values for values in self.grid or () if frozenset(values.items()) not in taken]
 
@@ -134,17 +128,12 @@ class Worker:
             size = min(size, self.budget.trials - len(self._taken()))
         if self.budget.seconds is not None:
             # How long the first one takes is not known, but there has to be one.
-            size = min(size, int(self._seconds_left() / self._seconds_each()) if self.trained else 1)
+            size = min(size, int(self._seconds_left() / self.seconds_each) if self.seconds_each else 1)
         return size
 
     def _seconds_left(self) -> float:
-        return (self.budget.seconds or 0.0) - (time.monotonic() - self.start)
-
-    def _seconds_each(self) -> float:
-        return self.training_seconds / max(self.trained, 1)
-
-    def _is_late(self) -> bool:
-        return self.budget.seconds is not None and self._seconds_left() < self._seconds_each()
+        """Return what is left of the time budget; infinite without one."""
+        return (self.budget.seconds or math.inf) - (time.monotonic() - self.start)
 
     def _claim(self, size: int) -> list[Trial]:
         """Begin new trials: one if its classifier trains alone, otherwise up to `size` that train as one population."""
@@ -175,7 +164,6 @@ class Worker:
         return self.configurations.default()  # so that the result is never worse than without a search
 
     def _abandon(self, trials: Sequence[Trial]) -> None:
-        """End trials without a result; they do not count."""
         for trial in trials:
             give_up(self.study, trial.number)
 
@@ -207,8 +195,9 @@ class Worker:
         except BaseException:
             self._abandon(batch)
             raise
+        seconds = self.trained * self.seconds_each + time.monotonic() - began
         self.trained += len(batch)
-        self.training_seconds += time.monotonic() - began
+        self.seconds_each = seconds / self.trained
 
     def _watch(self, batch: Sequence[Trial], models: Sequence[NodeClassifier]) -> MemberCallback:
         """Return what is called after every epoch of every model: it reports progress and prunes."""
@@ -250,7 +239,6 @@ class _Prune:
         self.only_last = model.training.select == "last"
 
     def __call__(self, record: EpochRecord) -> None:
-        """Look at an epoch; raise `TrialPruned` to stop."""
         self.best = record.selection if self.only_last else max(self.best, record.selection)
         # A value that is not a number ends the training anyway, with its own error.
         if record.epoch % self.every == 0 and self.best > -float("inf"):

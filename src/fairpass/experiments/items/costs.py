@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +15,17 @@ from fairpass.experiments.figures import GREY, grid, legend, panels, style
 from fairpass.experiments.item import Claim, Item, ItemResults, NotMeasured, claim
 from fairpass.experiments.items.main import VARIANTS
 from fairpass.experiments.paper import OURS, PAPERS, SECONDS, method_of
-from fairpass.experiments.settings import BASELINES, DATASETS, GMMDS, PARTS_EPOCHS, baseline, ours, papers, plain
+from fairpass.experiments.settings import (
+    BASELINES,
+    DATASETS,
+    FAIRNESS,
+    GMMDS,
+    PARTS_EPOCHS,
+    baseline,
+    ours,
+    papers,
+    plain,
+)
 from fairpass.experiments.tables import Entry, Table, emphasised, number, table
 from fairpass.experiments.texts import TITLES
 from fairpass.metrics.catalog import BY_LABEL, UNFAIRNESS
@@ -24,17 +33,6 @@ from fairpass.runs import TIMING
 from fairpass.tuning.front import dominated_area, non_dominated
 
 _BIASES = tuple(metric.label for metric in UNFAIRNESS)
-# Parameters by which each method weighs fairness, from little to much.
-_FAIRNESS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
-    "GMMD": tuple({"fair_steps": j} for j in (0, 1, 4, 12)),
-    "GMMD-S": tuple({"fair_steps": j} for j in (1, 4, 12)),
-    "NIFTY": tuple({"similarity": v} for v in (0.2, 0.5, 0.8)),
-    "FairGNN": tuple({"alpha": a, "beta": b} for a, b in ((1.0, 0.01), (10.0, 0.1), (50.0, 1.0))),
-    "FairVGNN": tuple({"ratio": r, "clip": c} for r, c in ((0.0, 0.1), (1.0, 0.1), (1.0, 1.0))),
-    "EDITS": tuple({"tau": t} for t in (0.01, 0.05, 0.3)),
-    "FMP": tuple({"lambda_f": f} for f in (1.0, 10.0, 100.0)),
-    "MMD": tuple({"weight": w} for w in (0.1, 1.0, 10.0, 100.0)),
-}
 
 
 def _runtime_cells() -> list[Cell]:
@@ -126,7 +124,7 @@ def _pareto_cells() -> list[Cell]:
         }
         seeds = (0, 1) if d == "german" else (0,)
         cells.append(Cell(d, "GCN", plain(d)[:1], seeds))
-        for label, steps in _FAIRNESS.items():
+        for label, steps in FAIRNESS.items():
             for step, changes in enumerate(steps):
                 # The most accurate threshold, because one chosen for fairness hides what the method did.
                 c = start[label].but(training={"threshold": "accuracy"}, **changes)

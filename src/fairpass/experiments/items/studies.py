@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping
 from itertools import product
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.stats import spearmanr
 from fairpass.experiments import paper
 from fairpass.experiments.cells import Cell, CellResult
 from fairpass.experiments.figures import BLUE, GREEN, GREY, ORANGE, grid, legend, panels, style
-from fairpass.experiments.item import Claim, Item, ItemResults, NotMeasured, claim
+from fairpass.experiments.item import Claim, Item, ItemResults, NotMeasured, claim, greater
 from fairpass.experiments.settings import CONSTANT, DATASETS, GMMDS, ours, plain
 from fairpass.experiments.tables import Entry, Table, number, table
 from fairpass.experiments.texts import TITLES
@@ -156,19 +155,14 @@ def _bound(result: CellResult, name: str) -> tuple[bool, str]:
     return bool(found["holds"]), f"{found['measured']:.3g} ≤ {found['bound']:.3g}"
 
 
-def _similarities(result: CellResult) -> tuple[float, float]:
-    """Return the mean similarity of nodes of different groups with the same and with different labels."""
-    same, different = (result.measured["cases"][name]["mean"] for name in _PAIRS)
-    return math.nan if same is None else same, math.nan if different is None else different
-
-
 def _case_tables(found: ItemResults) -> list[Table]:
     rows = []
     for result in found.of():
-        same, different = _similarities(result)
-        words: dict[str, str | Entry] = {"data set": TITLES[result.cell.dataset], "method": result.cell.label}
-        numbers = {"same label": same, "different label": different, "difference": same - different}
-        rows.append(words | {name: number(value, 3) for name, value in numbers.items()})
+        row: dict[str, str | Entry] = {"data set": TITLES[result.cell.dataset], "method": result.cell.label}
+        means = {name: result.measured["cases"][name]["mean"] for name in _PAIRS}
+        same, different = means.values()
+        means["difference"] = None if None in (same, different) else same - different
+        rows.append(row | {name: number(value, 3) for name, value in means.items()})
     return [table("cases", rows, words=2)]
 
 
@@ -192,8 +186,8 @@ def _histograms(ax: Axes, found: ItemResults, dataset: str, label: str) -> None:
         if pairs["mean"] is not None:
             # On the upper edge, where it hides nothing.
             ax.plot(pairs["mean"], 1.0, "v", color=colour, transform=ax.get_xaxis_transform(), clip_on=False)
-        ax.set_xlim(0, 1)
-        ax.set_ylim(bottom=0)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(bottom=0)
 
 
 def _neighbourhoods(results: list[CellResult]) -> Figure:
@@ -247,10 +241,9 @@ def _case_claims(found: ItemResults) -> Iterator[Claim]:
 
 
 def _similar_pairs(result: CellResult) -> tuple[bool, str]:
-    same, different = _similarities(result)
-    if math.isnan(same - different):
-        raise NotMeasured
-    return same > different, f"{same:.3f} against {different:.3f}"
+    means = [result.measured["cases"][name]["mean"] for name in _PAIRS]
+    same, different = ([] if mean is None else [mean] for mean in means)
+    return greater(same, different, digits=3)
 
 
 def _similar_neighbours(picture: Mapping[str, Any]) -> tuple[bool, str]:
@@ -260,9 +253,7 @@ def _similar_neighbours(picture: Mapping[str, Any]) -> tuple[bool, str]:
         [node["similarity"] for node in others if (node["label"] == centre["label"]) is is_same]
         for is_same in (True, False)
     )
-    if not same or not different:
-        raise NotMeasured
-    return fmean(same) > fmean(different), f"{fmean(same):.2f} against {fmean(different):.2f}"
+    return greater(same, different, digits=2)
 
 
 STATS = Item("stats", _stats_cells, _stats_tables, _stats_claims)

@@ -16,14 +16,12 @@ from matplotlib.lines import Line2D
 
 from fairpass.experiments.cells import METRICS, Cell, Means
 from fairpass.experiments.figures import grid, legend, style
-from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, NotMeasured, Rows, claim
+from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, NotMeasured, Rows, claim, greater
 from fairpass.experiments.metric_tables import metric_tables
-from fairpass.experiments.settings import DATASETS, GMMDS, SWEEP_SEEDS, ours
+from fairpass.experiments.settings import DATASETS, GMMDS, SWEEP_EPOCHS, SWEEP_SEEDS, ours
 from fairpass.experiments.tables import MISSING
 from fairpass.experiments.texts import TEXTS, TITLES
 from fairpass.metrics.catalog import BY_LABEL
-
-_EPOCHS = {"german": 200, "credit": 40, "bail": 40}
 
 
 def _sweep(methods: Iterable[str], **axes: Sequence[Any]) -> list[Cell]:
@@ -31,7 +29,7 @@ def _sweep(methods: Iterable[str], **axes: Sequence[Any]) -> list[Cell]:
     cells = []
     for d, label, values in product(DATASETS, methods, product(*axes.values())):
         at = dict(zip(axes, values, strict=True))
-        candidate = ours(GMMDS[label], d, training={"epochs": _EPOCHS[d]}, **at)
+        candidate = ours(GMMDS[label], d, training={"epochs": SWEEP_EPOCHS[d]}, **at)
         cells.append(Cell(d, label, (candidate,), SWEEP_SEEDS[d], at))
     return cells
 
@@ -157,8 +155,8 @@ def _changes(line: Rows, metric: str, sign: int) -> tuple[bool, str]:
 
 
 def _middle(line: Rows) -> tuple[bool, str]:
-    middle, little = fmean(line[x]["ACC"] for x in (0.5, 1.0)), line[0.1]["ACC"]
-    return middle > little, f"ACC {middle:.1f} against {little:.1f}"
+    holds, numbers = greater([line[x]["ACC"] for x in (0.5, 1.0)], [line[0.1]["ACC"]])
+    return holds, f"ACC {numbers}"
 
 
 def _falls(line: Rows) -> tuple[bool, str]:

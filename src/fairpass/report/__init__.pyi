@@ -1,0 +1,4 @@
+from .collect import collect as collect
+from .evidence import Evidence as Evidence
+from .evidence import find_evidence as find_evidence
+from .page import write_report as write_report

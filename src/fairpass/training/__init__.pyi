@@ -1,0 +1,12 @@
+from .checkpoint import Checkpoint as Checkpoint
+from .history import EpochRecord as EpochRecord
+from .history import History as History
+from .loop import Callback as Callback
+from .loop import DivergedError as DivergedError
+from .loop import FitState as FitState
+from .loop import seeded as seeded
+from .loop import train as train
+from .program import Program as Program
+from .settings import Training as Training
+from .task import Task as Task
+from .task import fingerprint as fingerprint

@@ -222,7 +222,7 @@ def test_a_damaged_manifest(finished: Path) -> None:
     try:
         for damaged in (content[:100], '{"kind": "else"}', "[]"):
             path.write_text(damaged)
-            with pytest.raises(DataError, match=r"manifest.json' is damaged .*remove it"):
+            with pytest.raises(DataError, match=r"manifest.json' must be a fairpass run file .*remove it"):
                 run(finished)
     finally:
         path.write_text(content)

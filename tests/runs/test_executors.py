@@ -20,9 +20,8 @@ from fairpass.training import EpochRecord, Program, Task, Training
 class Failing(Constant):
     """Fails with the error it is given."""
 
-    error: Exception | None = parameter(None)
-
     name = "failing"
+    error: Exception | None = parameter(None)
 
     def build(self, task: Task) -> Program:
         if self.error is not None:

@@ -6,8 +6,7 @@ import pytest
 
 from fairpass.methods.registry import UnknownMethodError
 from fairpass.tuning import Choice, LogUniform, Uniform, space_of
-from fairpass.tuning.configurations import Configurations
-from fairpass.tuning.spaces import Space
+from fairpass.tuning.spaces import Configurations, Space
 
 SPACE: Space = {"hidden": Choice(8, 16), "dropout": Choice(0.2), "learning_rate": LogUniform(1e-3, 1e-1)}
 

@@ -8,8 +8,7 @@ from fairpass.methods import GMMD, GMMDS, names
 from fairpass.parameters import Dimension
 from fairpass.runs import fit_all
 from fairpass.tuning import GRIDS, RECOMMENDED, Choice, Integers, LogUniform, Uniform, space_of
-from fairpass.tuning.configurations import Configurations
-from fairpass.tuning.spaces import Space, combinations
+from fairpass.tuning.spaces import Configurations, Space, combinations
 from fairpass.tuning.strategies import distribution
 
 TUNABLE = [name for name in names() if name != "constant"]

@@ -127,7 +127,7 @@ class Line(Spectral):
         middle: float | Tensor
         side: Number
         margin: Number
-        if len(x) == 1:
+        if x.shape[0] == 1:
             # Plain numbers, because calls on few points take nearly all of the time.
             low, high = (end.item() for end in torch.aminmax(x))
             margin, middle = math.sqrt(log_eps / problem.alpha.item()), (low + high) / 2

@@ -10,7 +10,7 @@ from fairpass.kernels import Groups
 from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import MLP, SparseOperator
-from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.validation import check_buffers
 from fairpass.parameters import Choice, Integers, LogUniform, parameter
 from fairpass.training import Program, Task, Training

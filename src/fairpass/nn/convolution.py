@@ -10,8 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from fairpass.nn.members import Linear
-from fairpass.nn.norm import NodeNorm
+from fairpass.nn.layers import Linear, NodeNorm
 from fairpass.nn.operators import SparseOperator
 from fairpass.nn.validation import check_choice, check_precision
 
@@ -41,7 +40,6 @@ class Attention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw a new attention vector."""
         nn.init.xavier_uniform_(self.b_target)
         nn.init.xavier_uniform_(self.b_source)
 
@@ -58,7 +56,6 @@ class Attention(nn.Module):
         return exp / total[:, 0].index_select(0, operator.row)
 
     def forward(self, features: Tensor, operator: SparseOperator) -> Tensor:
-        """Return the attention-weighted mean over each node's neighbours and itself."""
         return operator.weighted_product(self.weights(features, operator), features)
 
     def __repr__(self) -> str:
@@ -76,7 +73,6 @@ class GCNConvolution(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new parameters."""
         bound = sqrt(6 / sum(self.weight.shape))
         nn.init.uniform_(self.weight, -bound, bound)
         nn.init.zeros_(self.bias)
@@ -84,7 +80,6 @@ class GCNConvolution(nn.Module):
             self.attention.reset_parameters()
 
     def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
-        """Return the convolved features, `(..., N, out_channels)`."""
         return _multiply(operator, x, self.weight) + self.bias.unsqueeze(-2)
 
 
@@ -97,7 +92,6 @@ class GATConvolution(GCNConvolution):
         super().__init__(in_channels, out_channels, Attention(out_channels))
 
     def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
-        """Return the convolved features, `(N, out_channels)`."""
         out: Tensor = self.attention(x @ self.weight, operator) + self.bias
         return out
 
@@ -114,12 +108,10 @@ class GINConvolution(nn.Module):
         self.norm = NodeNorm(out_channels)
 
     def reset_parameters(self) -> None:
-        """Draw new parameters."""
         for part in (self.first, self.norm, self.second):
             part.reset_parameters()
 
     def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
-        """Return the convolved features, `(..., N, out_channels)`."""
         out: Tensor = self.second(self.norm(self.first(operator @ x)).relu())
         return out
 
@@ -137,13 +129,11 @@ class SAGEConvolution(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new parameters, all from the distribution of `nn.Linear`."""
-        bound = 1 / sqrt(self.weight.shape[-2])
+        bound = 1 / sqrt(self.weight.shape[-2])  # as in `nn.Linear`
         nn.init.uniform_(self.weight, -bound, bound)
         self.root.reset_parameters()
 
     def forward(self, x: Tensor, operator: SparseOperator) -> Tensor:
-        """Return the convolved features, `(..., N, out_channels)`."""
         out: Tensor = _multiply(operator, x, self.weight) + self.root(x)
         return out
 
@@ -157,13 +147,12 @@ _CONVOLUTIONS: dict[Backbone, type[GCNConvolution | GINConvolution | SAGEConvolu
 
 
 def convolution(backbone: Backbone, in_channels: int, out_channels: int) -> nn.Module:
-    """Return one convolution of a backbone."""
     check_choice("backbone", backbone, Backbone)
     return _CONVOLUTIONS[backbone](in_channels, out_channels)
 
 
 def _multiply(operator: SparseOperator, x: Tensor, weight: Tensor) -> Tensor:
-    """Return `A X W`; the product on the narrower side of `W` is the cheaper one."""
+    # The product on the narrower side of `W` is the cheaper one.
     if weight.shape[-2] <= weight.shape[-1]:
         return (operator @ x) @ weight
     return operator @ (x @ weight)

@@ -7,8 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from fairpass.nn.convolution import Backbone, convolution
-from fairpass.nn.members import Linear, dropout
-from fairpass.nn.norm import NodeNorm
+from fairpass.nn.layers import Linear, NodeNorm, dropout
 from fairpass.nn.operators import SparseOperator
 from fairpass.nn.validation import check_choice, check_precision
 
@@ -51,12 +50,10 @@ class Encoder(nn.Module):
         self.dropout, self.residual = dropout, residual
 
     def reset_parameters(self) -> None:
-        """Draw new parameters."""
         for layer in (*self.layers, *(self.norms or ())):
             layer.reset_parameters()
 
     def forward(self, x: Tensor, operator: SparseOperator | None = None) -> Tensor:
-        """Return the last layer's output; convolutions need the operator of their backbone."""
         check_precision("x", x)
         if self.backbone is not None and operator is None:
             raise ValueError(f"'operator' must be given for {self.backbone!r} (got None)")

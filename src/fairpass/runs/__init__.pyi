@@ -1,3 +1,5 @@
+"""The public names of the package and where each of them lives; see `lazy_loader.attach_stub`."""
+
 from .comparison import Comparison as Comparison
 from .executors import Executor as Executor
 from .executors import Processes as Processes

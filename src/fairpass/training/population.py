@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from fairpass.nn.members import members
+from fairpass.nn.layers import members
 from fairpass.training.history import EpochRecord
 from fairpass.training.loop import FitState
 from fairpass.training.monitor import EpochMonitor

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from fairpass.nn.norm import node_norms, norm_statistics
+from fairpass.nn.layers import node_norms, norm_statistics
 from fairpass.training.scoring import ReferenceName, UnknownGroup
 from fairpass.training.settings import Training
 from fairpass.training.task import Task

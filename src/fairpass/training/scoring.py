@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fairpass.errors import DataError
-from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.calibration import GroupEstimator
 from fairpass.training.task import Task
 
 ReferenceName = Literal["fitted", "batch"]

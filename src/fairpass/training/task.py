@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
-from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.operators import OperatorKind, SparseOperator, check_edge_index
 from fairpass.nn.validation import check_choice, check_precision
 from fairpass.training.tensors import raw_bytes, to_json

@@ -14,9 +14,8 @@ from fairpass import __version__
 from fairpass.training import fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
-from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.result import Tuned
-from fairpass.tuning.spaces import Space, combinations, space_of
+from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions
 from fairpass.tuning.study import open_study
 from fairpass.tuning.worker import ProgressCallback, Worker

@@ -1,13 +1,22 @@
-"""The search spaces that methods declare."""
+"""The search spaces that methods declare, and the configurations in a space."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, get_args
 
-from fairpass.methods import method, names
+from fairpass.methods import NodeClassifier, method, names
 from fairpass.methods.estimator import Estimator, SpaceKind
 from fairpass.methods.registry import OWN
-from fairpass.parameters import Choice, Dimension, Integers
+from fairpass.parameters import Choice, Dimension, Integers, LogUniform, Uniform
+from fairpass.runs import Configuration
+from fairpass.training import Training
+from fairpass.training.population import COMMON_SETTINGS
+from fairpass.tuning.front import Point
+
+# The dimensions of a space are offered with it.
+__all__ = ["GRIDS", "RECOMMENDED", "Choice", "Configurations", "Integers", "LogUniform", "Space", "Uniform"]
+__all__ += ["combinations", "space_of"]
 
 Space = Mapping[str, Dimension]
 
@@ -42,3 +51,81 @@ def combinations(space: Space) -> Iterator[dict[str, Any]]:
         else:
             raise ValueError(f"'{name}' must be a Choice or Integers for the strategy 'grid' (got {dimension})")
     return (dict(zip(space, combination, strict=True)) for combination in product(*values))
+
+
+@dataclass(frozen=True)
+class Configurations:
+    """All configurations that a search may try.
+
+    `fixed` and `varied` hold hyper-parameters of the method and training settings by name; the rest are defaults.
+    """
+
+    method: str
+    fixed: Mapping[str, Any]
+    varied: Mapping[str, Dimension]
+
+    @classmethod
+    def of(cls, name: str, space: Space, fixed: Mapping[str, Any]) -> "Configurations":
+        """Return the configurations of a space; raise `ValueError` if the method does not accept all of them."""
+        known = [*_parameters(method(name)), *(setting for setting in Training.declared if setting != "seed")]
+        for argument, values in (("space", space), ("fixed", fixed)):
+            for parameter in values:
+                if parameter == "seed":
+                    raise ValueError(f"'{argument}' must not hold 'seed': every configuration has all of 'seeds'")
+                if parameter not in known:
+                    raise ValueError(
+                        f"'{argument}' must hold parameters of {name!r} or training settings: {', '.join(known)} "
+                        f"(got {parameter!r})"
+                    )
+        single = {
+            key: each.values[0] for key, each in space.items() if isinstance(each, Choice) and len(each.values) == 1
+        }
+        fixed = {**single, **fixed}
+        varied = {key: dimension for key, dimension in space.items() if key not in fixed}
+        if not varied:
+            raise ValueError(f"there must be something to vary for {name!r} (got nothing that is not fixed)")
+        made = cls(name, fixed, varied)
+        for key, dimension in varied.items():
+            for value in dimension.ends():
+                made.classifier({**made.first(), key: value})
+        return made
+
+    def first(self) -> dict[str, Any]:
+        """Return the lower end or first value of everything that is varied."""
+        return {name: dimension.ends()[0] for name, dimension in self.varied.items()}
+
+    def classifier(self, values: Mapping[str, Any], *, seed: int = 0) -> NodeClassifier:
+        """Return the classifier with these values of what is varied."""
+        given = {**self.fixed, **{name: self.varied[name].read(value) for name, value in values.items()}}
+        known = _parameters(method(self.method))
+        parameters = {name: value for name, value in given.items() if name in known}
+        training = {name: value for name, value in given.items() if name not in known}
+        return Configuration(self.method, parameters, training).classifier(seed)
+
+    def default(self) -> dict[str, Any]:
+        """Return the method's defaults of what is varied, as far as the search can find them."""
+        itself = method(self.method)()
+        values = {**itself.training.to_dict(), **itself.hyperparameters}
+        return {name: values[name] for name, dimension in self.varied.items() if dimension.contains(values[name])}
+
+    def shape(self) -> list[str]:
+        """Return what is varied but must be the same for classifiers that train as one population."""
+        found = method(self.method)
+        shared = {*_parameters(found), *COMMON_SETTINGS} - {*found.per_member}
+        return [name for name in self.varied if name in shared]
+
+    def point(self, values: Mapping[str, Any], **outcome: Any) -> Point:
+        made = Configuration.of(self.classifier(values))
+        return Point(made.method, made.parameters, made.training, **outcome)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what distinguishes these configurations from others, as plain values."""
+        varied = {name: str(dimension) for name, dimension in self.varied.items()}
+        first = self.point(self.first())
+        values = {**first.training, **first.parameters}
+        fixed = {name: value for name, value in values.items() if name not in varied}
+        return {"method": self.method, "varied": varied, "fixed": fixed}
+
+
+def _parameters(found: type[NodeClassifier]) -> list[str]:
+    return [name for name in found.declared if name != "training"]

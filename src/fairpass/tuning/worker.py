@@ -18,15 +18,15 @@ from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.choice import choose
-from fairpass.tuning.configurations import Configurations
 from fairpass.tuning.front import Point
 from fairpass.tuning.measure import Measure
+from fairpass.tuning.spaces import Configurations
 from fairpass.tuning.strategies import SeededSampler, distribution, values
 from fairpass.tuning.study import give_up, running, sign
 
-# At most so many configurations at once: with more, a strategy would have to propose too many without feedback.
+# Configurations in one batch, at most: with more, a strategy would have to propose too many without feedback.
 _BATCH = 8
-# After so many failures and no success, the configurations are not to blame.
+# After this many failures and no success, the configurations are not to blame.
 _HOPELESS = 3
 # How often the pruner looks at a trial.
 _LOOKS = 20

@@ -49,7 +49,6 @@ class Checkpoint:
             self.write()
 
     def write(self) -> None:
-        """Write the last copy."""
         if self._latest is None:
             return
         buffer = io.BytesIO()
@@ -65,9 +64,9 @@ class Checkpoint:
             return False
         tensors, header = read_tensors(self.path, _KIND)
         if header["identity"] != self.identity:
+            got = "it belongs to another method, setting, graph or version"
             raise ModelFileError(
-                f"'{self.path}' must be a checkpoint of this very fit (it belongs to another method, "
-                "setting, graph or version); remove it to start again"
+                f"'{self.path}' must be a checkpoint of this very fit ({got}); remove it to start again"
             )
         stored = torch.load(io.BytesIO(tensors["fit"].numpy().tobytes()), map_location="cpu", weights_only=True)
         program.load_state_dict(stored["program"])
@@ -80,10 +79,6 @@ class Checkpoint:
         state.best_epoch, state.best_state = stored["best_epoch"], stored["best_state"]
         self._latest = _snapshot(program, state)
         return True
-
-    def remove(self) -> None:
-        """Delete the file: the fit is done."""
-        self.path.unlink(missing_ok=True)
 
 
 def _snapshot(program: Program, state: "FitState") -> dict[str, Any]:

@@ -26,7 +26,6 @@ NARROW_KERNEL = 2.0
 
 
 def check_backend(backend: str, problem: Problem) -> None:
-    """Raise `ValueError` if there is no such backend, or not for this problem."""
     names, dimension = ("auto", "exact", *BACKENDS), problem.targets.shape[-1]
     if backend not in names:
         raise ValueError(f"'backend' must be one of {names} (got {backend!r})")
@@ -40,7 +39,7 @@ def check_backend(backend: str, problem: Problem) -> None:
 
 
 def fit_line(problem: Problem, backend: str) -> Line | None:
-    """Return the faster backend for slopes of many points in one dimension, unless they are too far apart."""
+    """Return the faster backend for slopes of many points on a line, unless they are too far apart."""
     is_wanted = backend == "spectral" or (backend in ("auto", "exact") and problem.pairs > FEW_PAIRS)
     return Line.fit(problem) if is_wanted and problem.targets.shape[-1] == 1 and problem.pairs else None
 
@@ -67,10 +66,7 @@ def choose(problem: Problem, backend: str) -> KernelBackend:
 
 
 def is_sliced(n: int, m: int, dimension: int, backend: str, directions: int | None = None) -> bool:
-    """Return whether a sum over `m` sources at `n` targets is sliced.
-
-    For `"auto"` this depends on neither the columns nor the batch, so that all sums of a layer have the same kernel.
-    """
+    # For "auto" this depends on neither the columns nor the batch, so that all sums of a layer have the same kernel.
     if backend != "auto" or dimension <= MAX_DIMENSION:
         return backend == "sliced"
     count = default_directions(dimension) if directions is None else directions

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -41,18 +40,14 @@ class Tiled(KernelBackend):
         origin = sources.sum(-2, keepdim=True) / max(1, sources.shape[-2])
         targets, sources = targets - origin, sources - origin
         by_target = factor * (weights @ sources - weights.sum(-1, keepdim=True) * targets)
-        back = weights.mT
-        by_source = factor * (back @ targets - back.sum(-1, keepdim=True) * sources)
-        return by_target, by_source
+        return by_target, factor * (weights.mT @ targets - weights.mT.sum(-1, keepdim=True) * sources)
 
     def _tile_size(self) -> int:
-        problem = self.problem
-        return max(1, TILE_PAIRS // max(1, problem.sources.shape[1] * len(problem.targets)))
+        return max(1, TILE_PAIRS // max(1, self.problem.sources.shape[1] * len(self.problem.targets)))
 
-    def _tiles(self) -> Iterator[slice]:
+    def _tiles(self) -> list[slice]:
         step = self._tile_size()
-        for start in range(0, self.problem.targets.shape[1], step):
-            yield slice(start, start + step)
+        return [slice(start, start + step) for start in range(0, self.problem.targets.shape[1], step)]
 
     def sum(self, w: Tensor) -> Tensor:
         targets, sources = self.problem.targets, self.problem.sources
@@ -117,7 +112,6 @@ class Laplace(Tiled):
 
 
 def warn_of_pairs(problem: Problem, advice: str) -> None:
-    """Warn if there are so many pairs that visiting them takes seconds."""
     if problem.pairs > MANY_PAIRS:
         nodes = max(problem.targets.shape[1], problem.sources.shape[1])
         warnings.warn(
@@ -129,6 +123,5 @@ def warn_of_pairs(problem: Problem, advice: str) -> None:
 
 
 def all_pairs(problem: Problem) -> Tiled:
-    """Return the tiled backend, with a warning if that takes long."""
     warn_of_pairs(problem, "a Gaussian kernel with backend 'sliced' takes time proportional to the nodes")
     return Tiled(problem)

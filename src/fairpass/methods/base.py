@@ -72,11 +72,9 @@ class NodeClassifier(Estimator, ABC):
         """
 
     def candidates(self, best: "NodeClassifier | None", number: int) -> "Sequence[NodeClassifier]":
-        """Return the classifiers to fit in a round of a choice on validation; by default there is no choice.
+        """Return the classifiers of round `number` of a choice on validation, given the best of the rounds before.
 
-        Args:
-            best: the best of the earlier rounds; None in the first, round 0.
-            number: the number of the round.
+        By default there is no choice.
         """
         return ()
 
@@ -150,13 +148,7 @@ class NodeClassifier(Estimator, ABC):
         return self.decide(data, self.predict_proba(data, **scoring))
 
     def decide(self, data: Data, probabilities: Tensor, nodes: Tensor | None = None) -> Tensor:
-        """Return the predicted class for given probabilities.
-
-        Args:
-            data: the graph.
-            probabilities: those of all its nodes, from `predict_proba`.
-            nodes: indices of the nodes to decide on; all by default.
-        """
+        """Return the predicted class of some nodes, by default all, given the probabilities of all nodes."""
         if self.group_thresholds_ is not None:
             self._check_names("group_names", list(data.get("group_names") or ()))
             seed = self._header["training"]["seed"]
@@ -177,7 +169,7 @@ class NodeClassifier(Estimator, ABC):
 
         Args:
             data: the fitted graph or another.
-            split: which nodes.
+            split: the nodes to evaluate.
             undefined: what to do if a label or group is missing, so that a metric is undefined: `"error"` or `"nan"`.
             bootstrap: number of resamples for confidence intervals; 0 for none.
             scoring: `reference` and `unknown_group`, as for `predict_proba`.
@@ -213,7 +205,7 @@ class NodeClassifier(Estimator, ABC):
         `NodeClassifier.load` reads models of every method.
 
         Args:
-            path: the file.
+            path: a safetensors file.
             device: where to put it; by default where it was fitted, or on the CPU if that is not available.
             code: hyper-parameters that are functions; a file holds only their names.
         """

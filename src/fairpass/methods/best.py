@@ -1,10 +1,10 @@
-"""Several candidates fitted on one graph, of which the one that validation prefers is kept."""
+"""The choice among several candidates, on validation."""
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_geometric.data import Data
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 _ERROR = 0.7
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A fitted classifier, and what validation says of it: `AUC + F1 + ACC - DP - EO`, averaged as in training."""
+class Candidate(NamedTuple):
+    """A fitted classifier and its selection criterion on validation, averaged as in training."""
 
     classifier: "NodeClassifier"
     score: float
@@ -30,38 +29,32 @@ class Candidate:
 def fit_candidates(
     classifier: "NodeClassifier", data: Data, callbacks: Sequence[Callback], checkpoint: str | os.PathLike[str] | None
 ) -> list[Candidate]:
-    """Fit a classifier's candidates, round by round, and return all of them: the preferred one, then the best first.
+    """Fit the candidates of a classifier, round by round; return the preferred one, then the others, best first.
 
-    Preferred is the first candidate, in the order in which they are tried, that is not worse than the best by more than
-    about one standard error. Among candidates that validation cannot tell apart, the simplest is the safest.
-
-    Args:
-        classifier: whose `candidates` says what to try.
-        data: the graph.
-        callbacks: called with the records of every candidate's epochs.
-        checkpoint: where an interrupted fit is kept. A finished candidate is kept beside it until all are done.
+    The preferred one is the first, as tried, within about one standard error of the best: among candidates that
+    validation cannot tell apart, the simplest is the safest. Finished ones are kept next to `checkpoint` until all are
+    done.
     """
     margin = _ERROR / int((data.val_mask & (data.y >= 0)).sum()) ** 0.5
     tried: list[Candidate] = []
-    kept: list[Path] = []
+    paths: list[Path | None] = []
     problem: DivergedError | None = None
-    number = 0
-    while todo := classifier.candidates(_preferred(tried, margin).classifier if tried else None, number):
-        number += 1
+    for number in count():
+        todo = classifier.candidates(_preferred(tried, margin).classifier if tried else None, number)
         for candidate in todo:
-            path = None if checkpoint is None else Path(f"{os.fspath(checkpoint)}-{len(kept)}")
-            kept.append(path or Path())
+            paths.append(None if checkpoint is None else Path(f"{os.fspath(checkpoint)}-{len(paths)}"))
             try:
-                fitted = _fit(candidate, data, callbacks, path)
+                fitted = _fit(candidate, data, callbacks, paths[-1])
             except DivergedError as error:
                 problem = error
                 continue
             tried.append(Candidate(fitted, fitted.history_.smoothed(fitted.epoch_, fitted.training.window)))
+        if not todo:
+            break
     if not tried and problem is not None:
         raise problem
-    if checkpoint is not None:
-        for path in kept:
-            _finished(path).unlink(missing_ok=True)
+    for path in filter(None, paths):
+        _finished(path).unlink(missing_ok=True)
     first = _preferred(tried, margin)
     return [first, *sorted((each for each in tried if each is not first), key=lambda each: -each.score)]
 

@@ -55,7 +55,8 @@ class GMMD(GMMDOptions, NodeClassifier):
     )
     lambda_f_scaling: Literal["none", "product"] = parameter(
         "none",
-        r'`"product"` multiplies `lambda_f` by :math:`|S_0\'||S_1\'|`, the sampled sizes, as the paper does',
+        '`"product"` multiplies `lambda_f` by '
+        r":math:`|S_0'||S_1'|`, the sampled sizes, as the paper does",
         grid=Choice("product"),
     )
     columns: Columns = parameter(

@@ -1,6 +1,7 @@
 """What GMMD trains: an encoder, then message passing that keeps the groups' representations alike."""
 
 from collections.abc import Callable
+from itertools import product
 from math import sqrt
 from typing import Literal
 
@@ -24,13 +25,8 @@ EncoderFactory = Callable[[int, int], nn.Module]
 class FairMessagePassing(Program):
     """Features, scaled -> encoder -> centred logits -> fair layers -> logits.
 
-    Args:
-        scaler: of the features.
-        encoder: an `Encoder`, or any module that is called with `x` and `edge_index`.
-        propagation: the fair layers.
-        criterion: whose distributions are compared: all nodes of each group, or those of each label.
-        columns: `"centred"` lets the layers work on the `c - 1` columns that the softmax can tell apart.
-        task: the graph, whose sizes alone play a part.
+    `encoder` is an `Encoder` or any module that is called with `x` and `edge_index`. With `columns="centred"` the
+    layers work on the `c - 1` columns that matter to the softmax. Only the sizes of `task` are used.
     """
 
     basis: Tensor
@@ -51,7 +47,7 @@ class FairMessagePassing(Program):
         self.num_groups, self.num_features = task.num_groups, task.num_features
         self.register_buffer("basis", contrasts(task.num_classes), persistent=False)
         self.register_buffer("calibration", None)
-        # A sample is drawn from the nodes at hand, so there is nothing that could be kept.
+        # A sample is drawn from the nodes at hand, so nothing is kept.
         self.reference = propagation.empty_reference() if propagation.sample is None else None
         self.estimator = GroupEstimator()
 
@@ -107,10 +103,9 @@ class FairMessagePassing(Program):
             expected = (len(x), len(self.basis))
             if logits.shape != expected:
                 raise ValueError(f"'encoder' must return logits of shape {expected} (got {tuple(logits.shape)})")
-        elif self.encoder.backbone is None:
-            logits = self.encoder(x)
-        else:
-            logits = self.encoder(x, task.operator(self.encoder.backbone))
+            return logits
+        backbone = self.encoder.backbone
+        logits = self.encoder(x, None if backbone is None else task.operator(backbone))
         return logits
 
     @torch.no_grad()
@@ -136,7 +131,7 @@ class FairMessagePassing(Program):
 
     @property
     def compared_labels(self) -> slice:
-        """Return the labels among whose nodes the groups are compared; of two labels, "eo" means the second alone."""
+        """The labels among whose nodes the groups are compared; with two labels, "eo" means the second alone."""
         return slice(1, 2) if self.criterion == "eo" and len(self.basis) == 2 else slice(None)
 
     def _compared(self, logits: Tensor, task: Task) -> Groups:
@@ -157,19 +152,16 @@ class FairMessagePassing(Program):
 
 def check_labels(criterion: Criterion, task: Task) -> None:
     """Raise `DataError` if the criterion lacks validation nodes to calibrate the probabilities of the labels on."""
-    if criterion == "dp":
-        return
     nodes = task.nodes("val")
     y, sens = task.y[nodes], task.sens[nodes]
-    for label in range(task.num_classes):
-        for group in range(task.num_groups):
-            if not bool(((y == label) & (sens == group)).any()):
-                label_name = task.label_names[label] if task.label_names else label
-                group_name = task.group_names[group] if task.group_names else group
-                raise DataError(
-                    f"'criterion' {criterion!r} needs a validation node of every label in every group "
-                    f"(got none of label {label_name!r} in group {group_name!r})"
-                )
+    for label, group in product(range(task.num_classes), range(task.num_groups)):
+        if criterion != "dp" and not bool(((y == label) & (sens == group)).any()):
+            label_name = task.label_names[label] if task.label_names else label
+            group_name = task.group_names[group] if task.group_names else group
+            raise DataError(
+                f"'criterion' {criterion!r} needs a validation node of every label in every group "
+                f"(got none of label {label_name!r} in group {group_name!r})"
+            )
 
 
 def contrasts(num_classes: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""How alike a fitted model finds two nodes: the kernel of their representations."""
+"""How similar two nodes are to a fitted model: the kernel of their representations."""
 
 import torch
 from torch import Tensor
@@ -19,18 +19,14 @@ def logits_of(model: NodeClassifier, data: Data) -> Tensor:
 
 
 def likeness(logits: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Return how alike nodes `first` are to nodes `second` (indices that broadcast), from 0 to 1.
+    """Return the similarity of nodes `first` and `second` (indices that broadcast), from 0 to 1 for equal logits.
 
-    It is the Gaussian kernel of their logits, as wide as the logits of all nodes are spread: 1 for equal logits, and
-    comparable between models.
+    It is the Gaussian kernel of their logits, as wide as the spread of all logits, so it is comparable between models.
     """
     width = spread(logits, None).clamp(min=1e-12)
     return (-(logits[first] - logits[second]).square().sum(-1) / width).exp()
 
 
 def evenly(count: int, most: int) -> Tensor:
-    """Return at most so many of `count` indices, evenly from the first to the last.
-
-    What is left out is then like what is shown.
-    """
+    """Return at most `most` of `count` indices, evenly spaced from the first to the last."""
     return torch.linspace(0, count - 1, min(count, most)).round().long()

@@ -20,7 +20,7 @@ KIND = "fairpass model"
 def method_of(
     header: Mapping[str, Any], wanted: "type[NodeClassifier]", path: str | os.PathLike[str]
 ) -> "type[NodeClassifier]":
-    """Return the class of a stored model: the one that is wanted, or any method if that is none itself."""
+    """Return the class of a stored model: the wanted one, or any subclass if that is abstract."""
     if inspect.isabstract(wanted):
         from fairpass.methods.registry import UnknownMethodError, method
 

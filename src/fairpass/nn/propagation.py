@@ -89,7 +89,7 @@ class GMMDOptions(Declared, kw_only=False):
     fair_steps: int = parameter(
         4,
         "kernel steps `J` in each stable layer; more of them trade accuracy for fairness",
-        Choice(2, 4, 6, 12),
+        Choice(2, 4, 6, 12),  # the time of an epoch grows with it
         at_least=0,
     )
     momentum: bool = parameter(True, "whether these steps have momentum, which makes each go further", before=False)
@@ -98,7 +98,7 @@ class GMMDOptions(Declared, kw_only=False):
         "number of nodes drawn from each group in each training pass, as in the paper; None: all nodes. Each "
         "keeps the weight `1/N_a` of its whole group",
         at_least=1,
-        grid=Choice(100),
+        grid=Choice(100),  # for German; the paper has 200 for Bail and 6,000 for Credit
     )
 
     default_weight: ClassVar[float] = 100.0

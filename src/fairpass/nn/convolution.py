@@ -138,17 +138,11 @@ class SAGEConvolution(nn.Module):
         return out
 
 
-_CONVOLUTIONS: dict[Backbone, type[GCNConvolution | GINConvolution | SAGEConvolution]] = {
-    "gcn": GCNConvolution,
-    "gin": GINConvolution,
-    "gat": GATConvolution,
-    "sage": SAGEConvolution,
-}
-
-
 def convolution(backbone: Backbone, in_channels: int, out_channels: int) -> nn.Module:
     check_choice("backbone", backbone, Backbone)
-    return _CONVOLUTIONS[backbone](in_channels, out_channels)
+    kinds = {"gcn": GCNConvolution, "gin": GINConvolution, "gat": GATConvolution, "sage": SAGEConvolution}
+    layer: nn.Module = kinds[backbone](in_channels, out_channels)
+    return layer
 
 
 def _multiply(operator: SparseOperator, x: Tensor, weight: Tensor) -> Tensor:

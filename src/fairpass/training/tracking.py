@@ -12,7 +12,7 @@ The library of a tracker is an extra of fairpass and is imported when the tracke
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -151,19 +151,14 @@ class WeightsAndBiases(Tracker):
             self._run.finish(exit_code=int(failed))
 
 
-_TRACKERS: dict[str, Callable[[str], Tracker]] = {
-    "tensorboard": TensorBoard,
-    "mlflow": MLflow,
-    "wandb": WeightsAndBiases,
-}
-
-
 def open_tracker(description: str) -> Tracker:
     """Return the tracker that a text describes: `tensorboard:DIRECTORY`, `mlflow:URI` or `wandb:PROJECT`."""
+    trackers: dict[str, Any] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBiases}
     name, _, where = description.partition(":")
-    if name not in _TRACKERS or not where:
+    if name not in trackers or not where:
         raise ValueError(f"'track' must be tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT (got {description!r})")
-    return _TRACKERS[name](where)
+    tracker: Tracker = trackers[name](where)
+    return tracker
 
 
 def _library(module: str, title: str, extra: str) -> Any:

@@ -11,8 +11,7 @@ import torch.utils.deterministic
 from torch import Tensor
 
 from fairpass.errors import FairpassError
-from fairpass.metrics.split_metrics import SplitMetrics, selection
-from fairpass.metrics.threshold import ThresholdSearch
+from fairpass.metrics.split_metrics import SplitMetrics, ThresholdSearch, selection
 from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
 from fairpass.training.checkpoint import Checkpoint

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import torch
 
 from fairpass.metrics.group_thresholds import Constraint
-from fairpass.metrics.threshold import Objective
+from fairpass.metrics.split_metrics import Objective
 from fairpass.parameters import Choice, Declared, LogUniform, parameter
 
 Postprocess = Literal["none", "thresholds"]

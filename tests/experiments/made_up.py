@@ -88,7 +88,7 @@ _MEASURED: dict[str, Any] = {
     },
     "cases": {
         "same label": {"mean": 0.7, "histogram": [0.05] * 20},
-        "different label": {"mean": 0.6, "histogram": [0.05] * 20},
+        "different label": {"mean": 0.6, "histogram": [0.1, 0.0] * 10},
         "neighbourhoods": [_neighbourhood(0), _neighbourhood(1)],
     },
 }

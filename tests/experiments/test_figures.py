@@ -33,6 +33,11 @@ def test_every_figure_has_its_axes(results: AllResults) -> None:
         assert any(ax.get_title() or ax.get_title(loc="left") for ax in figure.axes)
 
 
+def test_both_histograms_fit_into_their_axes(results: AllResults) -> None:
+    figure = results["cases"].figures["cases-distributions"]
+    assert all(ax.get_ylim()[1] > 10 for ax in figure.axes)
+
+
 def test_missing_data_sets_are_left_out_of_figures(german_only: AllResults, nothing: AllResults) -> None:
     figures = {name: figure for found in german_only.values() for name, figure in found.figures.items()}
     assert {name: len(figure.axes) for name, figure in figures.items()} == {

@@ -81,6 +81,16 @@ def test_save_and_load(complete: Comparison, tmp_path: Path) -> None:
     assert stored["rows"][0]["mean"] == complete.rows[0].mean
 
 
+def test_a_file_of_version_0_2_is_read() -> None:
+    path = Path(__file__).with_name("comparison_0_2.json")
+    stored, comparison = json.loads(path.read_text()), Comparison.load(path)
+    for part in ("kind", "version", "graph", "provenance", "methods", "runs"):
+        assert comparison.to_dict()[part] == stored[part]
+    for row in stored["rows"]:
+        assert comparison.row(row["method"]).mean == pytest.approx(row["mean"])
+        assert comparison.row(row["method"]).flags == tuple(row["flags"])
+
+
 def test_goes_on_from_earlier_runs(data: Data, complete: Comparison) -> None:
     more = {**methods(), "wide": GCN(hidden=5, training=Training(epochs=3))}
     joined = Comparison.of(more, data, complete.path)

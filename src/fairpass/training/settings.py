@@ -73,16 +73,15 @@ class Training(Declared, frozen=True, kw_only=False):
         try:
             torch.device(self.device)
         except RuntimeError:
-            raise ValueError(
-                f"'device' must name a device of PyTorch, such as 'cpu' or 'cuda' (got {self.device!r})"
-            ) from None
+            got = f"got {self.device!r}"
+            raise ValueError(f"'device' must name a device of PyTorch, such as 'cpu' or 'cuda' ({got})") from None
 
     def but(self, **changes: Any) -> Self:
         """Return the settings with some of them changed."""
         return replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain numbers and strings."""
+        """Return the settings as plain data."""
         return asdict(self)
 
 

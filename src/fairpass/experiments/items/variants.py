@@ -4,24 +4,11 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from fairpass.experiments import paper
+from fairpass.experiments import paper, settings
 from fairpass.experiments.cells import Cell, average_ranks
 from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, NotMeasured, Rows, claim
 from fairpass.experiments.items.main import balance, most_cells, versus
 from fairpass.experiments.metric_tables import metric_tables
-from fairpass.experiments.settings import (
-    DATASETS,
-    GMMDS,
-    PARTS_EPOCHS,
-    SAMPLES,
-    SWEEP_SEEDS,
-    baseline,
-    ours,
-    papers,
-    plain,
-    recommended,
-    scaled,
-)
 from fairpass.nn.convolution import Backbone
 
 _OTHER_BACKBONES: tuple[Backbone, ...] = ("gin", "gat")
@@ -30,18 +17,18 @@ _PAPERS = "paper's, "
 
 def _backbone_cells() -> list[Cell]:
     cells = []
-    for d, backbone in product(DATASETS, _OTHER_BACKBONES):
+    for d, backbone in product(settings.DATASETS, _OTHER_BACKBONES):
         # Attention along every edge for ten masks at once takes seconds per epoch on the large graphs.
         is_slow = backbone == "gat" and d != "german"
         seeds = (0,) if is_slow else (0, 1, 2, 3, 4) if d == "german" else (0, 1)
-        fair = baseline("fairvgnn", d, backbone)[0]
+        fair = settings.baseline("fairvgnn", d, backbone)[0]
         methods = {
-            "vanilla": plain(d, backbone)[0].but(training={"epochs": 100}),
+            "vanilla": settings.plain(d, backbone)[0].but(training={"epochs": 100}),
             "FairVGNN": fair.but(training={"epochs": 10}) if is_slow else fair,
-            **{label: recommended(name, d, backbone)[0] for label, name in GMMDS.items()},
+            **{label: settings.recommended(name, d, backbone)[0] for label, name in settings.GMMDS.items()},
         }
         at = {"backbone": backbone.upper()}
-        cells += [Cell(d, label, scaled(d, c), seeds, at) for label, c in methods.items()]
+        cells += [Cell(d, label, settings.scaled(d, c), seeds, at) for label, c in methods.items()]
     return cells
 
 
@@ -64,22 +51,22 @@ def _beats_fairvgnn(rows: Rows) -> tuple[bool, str]:
 
 def _ablation_cells() -> list[Cell]:
     cells = []
-    for d in DATASETS:
-        full, sampled = ours("gmmd", d), papers("gmmd", d)[0]
+    for d in settings.DATASETS:
+        full, sampled = settings.ours("gmmd", d), settings.papers("gmmd", d)[0]
         variants = {
             "full": full,
             "w/o smooth": full.but(lambda_s=0.0),
             "w/o fair": full.but(fair_steps=0),
             "w/o both": full.but(lambda_s=0.0, fair_steps=0),
-            "sampled": full.but(sample=SAMPLES[d]),
+            "sampled": full.but(sample=settings.SAMPLES[d]),
             f"{_PAPERS}full": sampled,
             f"{_PAPERS}w/o smooth": sampled.but(lambda_s=0.0),
             f"{_PAPERS}w/o fair": sampled.but(lambda_f=0.0),
             f"{_PAPERS}w/o both": sampled.but(lambda_s=0.0, lambda_f=0.0),
             f"{_PAPERS}w/o sample": sampled.but(sample=None),
         }
-        training = {"epochs": PARTS_EPOCHS[d]}
-        cells += [Cell(d, label, (c.but(training=training),), SWEEP_SEEDS[d]) for label, c in variants.items()]
+        training = {"epochs": settings.PARTS_EPOCHS[d]}
+        cells += [Cell(d, label, (c.but(training=training),), settings.SWEEP_SEEDS[d]) for label, c in variants.items()]
     return cells
 
 
@@ -124,11 +111,11 @@ def _sampling(rows: Rows) -> tuple[bool, str]:
 
 def _beyond_cells() -> list[Cell]:
     cells = []
-    for d in DATASETS:
-        recommendation, theirs = ours("gmmd", d), papers("gmmd", d)[0]
+    for d in settings.DATASETS:
+        recommendation, theirs = settings.ours("gmmd", d), settings.papers("gmmd", d)[0]
         variants = {
             "recommended": recommendation,
-            "sampled": recommendation.but(sample=SAMPLES[d]),
+            "sampled": recommendation.but(sample=settings.SAMPLES[d]),
             "paper's step": recommendation.but(step="paper"),
             "fixed bandwidth": recommendation.but(bandwidth="fixed"),
             "the paper's": theirs,
@@ -136,8 +123,8 @@ def _beyond_cells() -> list[Cell]:
         }
         for (epoch, select), (label, c) in product((("selected", "validation"), ("last", "last")), variants.items()):
             # At the last epoch nothing was chosen on validation, so the threshold is not, either.
-            training = {"select": select, "threshold": 0.5, "epochs": PARTS_EPOCHS[d]}
-            cells.append(Cell(d, label, (c.but(training=training),), SWEEP_SEEDS[d], {"epoch": epoch}))
+            training = {"select": select, "threshold": 0.5, "epochs": settings.PARTS_EPOCHS[d]}
+            cells.append(Cell(d, label, (c.but(training=training),), settings.SWEEP_SEEDS[d], {"epoch": epoch}))
     return cells
 
 

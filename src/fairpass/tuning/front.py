@@ -53,7 +53,7 @@ class Point(Configuration):
 def informative(points: Iterable[Point]) -> list[Point]:
     """Return the points that are not near constant, or all of them if there are no others.
 
-    A classifier that predicts the same for everybody is fair and, where one label is common, often right, but of no use:
+    A classifier that predicts the same for everybody is fair and, if one label is common, often right, but of no use:
     it must not displace useful ones.
     """
     points = list(points)

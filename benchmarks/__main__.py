@@ -22,6 +22,7 @@ NAMES = (
     "choices",
     "people",
     "rivals",
+    "theorems",
 )
 RESULTS = Path(__file__).parent / "results"
 

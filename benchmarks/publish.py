@@ -9,7 +9,7 @@ from benchmarks.rivals import GRAPHS
 from fairpass.files import write_text
 
 ROOT = Path(__file__).parent
-PAGES = tuple(ROOT.parent / "docs" / name for name in ("performance.md", "rivals.md", "how-it-works.md"))
+PAGES = tuple(ROOT.parent / "docs" / name for name in ("performance.md", "rivals.md", "how-it-works.md", "theory.md"))
 # Marker on a page -> benchmark and position of its table.
 TABLES = {
     "kernel": ("kernels", 0),
@@ -29,6 +29,7 @@ TABLES = {
     "window": ("choices", 2),
     "person": ("people", 0),
     "unknown": ("people", 1),
+    "theorems": ("theorems", 0),
     **{f"rivals-{graph}": ("rivals", position) for position, graph in enumerate(GRAPHS)},
 }
 

@@ -117,7 +117,7 @@ def resolve(name: str) -> Any:
 def test_every_public_name_is_documented() -> None:
     """The linter lets a plain name stand for itself inside the package; what users call needs a docstring."""
     lacking = []
-    for name in fairpass.__all__:
+    for name in dir(fairpass):
         found = getattr(fairpass, name)
         methods = [
             (f"{name}.{attribute}", getattr(found, attribute))
@@ -126,6 +126,19 @@ def test_every_public_name_is_documented() -> None:
         ]
         lacking += [label for label, each in [(name, found), *methods] if callable(each) and not inspect.getdoc(each)]
     assert not lacking
+
+
+def test_the_architecture_names_files_and_definitions_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "fairpass"
+    for path, name in re.findall(r"`([\w/]+\.py)(?::(\w+))?`", page):
+        folder = ROOT if path.startswith("tests/") else source
+        candidates = [folder / path] if "/" in path else list(source.rglob(path))
+        assert any(file.is_file() for file in candidates), path
+        definition = re.compile(rf"^(?:def |class )?{name}\b", re.MULTILINE)
+        assert not name or any(definition.search(file.read_text()) for file in candidates), f"{path}:{name}"
+    for path, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page):
+        assert f"def {test}(" in (ROOT / path).read_text(), test
 
 
 def test_every_page_is_in_the_navigation() -> None:

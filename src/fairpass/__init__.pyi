@@ -39,4 +39,5 @@ from .runs import fit_all as fit_all
 from .training import Training as Training
 from .tuning import tune as tune
 
+__all__: list[str]
 __version__: str

@@ -9,10 +9,9 @@ the mean of `X` over group `a`, :math:`\Delta_m = \max_i |X_{im} - \mu_m|` the l
 nodes, norms are Euclidean (of a matrix: spectral) and :math:`s = 1/N_0 + 1/N_1`. `docs/theory.md` discusses what holds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -22,7 +21,7 @@ from fairpass.nn import SparseOperator
 
 # For two classes softmax(x)_1 = sigmoid(x_1 - x_0), whose slope is at most 1/4 (at 0), and
 # |x_1 - x_0| <= sqrt(2) |x|. So |g(x) - g(y)|_1 = 2 |g(x)_1 - g(y)_1| <= 2 sqrt(2)/4 |x - y|, and no less.
-SOFTMAX_LIPSCHITZ = 1 / sqrt(2)
+LIPSCHITZ = 1 / sqrt(2)
 
 # Tolerance for rounding, relative to the bound and to the numbers whose difference is measured.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-12
@@ -30,19 +29,12 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-12
 
 @dataclass(frozen=True)
 class Bound:
-    """Both sides of a theorem's inequality.
-
-    Attributes:
-        measured: the left-hand side.
-        bound: the right-hand side.
-        terms: the named quantities of the right-hand side, such as `C1`.
-        rounding: how far rounding alone can lift `measured` above `bound`.
-    """
+    """Both sides of a theorem's inequality, `measured <= bound`."""
 
     measured: float
     bound: float
-    terms: Mapping[str, float]
-    rounding: float = 0.0
+    terms: Mapping[str, float]  # the named quantities of the right-hand side, such as `C1`
+    rounding: float = 0.0  # how far rounding alone can lift `measured` above `bound`
 
     @property
     def holds(self) -> bool:
@@ -50,23 +42,9 @@ class Bound:
 
     @property
     def ratio(self) -> float:
-        """The measured quantity divided by its bound."""
         if self.bound:
             return self.measured / self.bound
         return 0.0 if self.holds else inf
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One problem of the random search and a theorem's bound for it."""
-
-    theorem: Literal["4.1", "4.2"]
-    x: Tensor
-    edge_index: Tensor
-    sens: Tensor
-    alpha: float
-    weight_matrix: Tensor
-    bound: Bound
 
 
 class RepresentationBound:
@@ -79,9 +57,7 @@ class RepresentationBound:
 
     where :math:`\bar k` is the inter-group similarity, the mean of `k` between nodes of different groups.
 
-    Args:
-        x_in: features, `(..., N, d)`.
-        sens: the group of each node, 0 or 1 (negative: unknown), or `Groups`.
+    Features `x_in` are `(..., N, d)`; `sens` has the group of each node, 0 or 1 (negative: unknown).
     """
 
     def __init__(self, x_in: Tensor, sens: Tensor | Groups) -> None:
@@ -97,10 +73,7 @@ class RepresentationBound:
 
 
 def unit_layers(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, alpha: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return `F^(0)`, `F^(1)` and `F^(2)` of the theorems in double precision.
-
-    `sens` is as for `RepresentationBound`. The mean over no neighbours is taken to be 0; the paper does not define it.
-    """
+    """Return `F^(0)`, `F^(1)` and `F^(2)` of the theorems in float64; the mean over no neighbours is taken to be 0."""
     if not alpha > 0:
         raise ValueError(f"'alpha' must be positive (got {alpha})")
     x = x.double()
@@ -124,13 +97,7 @@ def readout(x: Tensor, edge_index: Tensor, sens: Tensor | Groups, logits: Tensor
 
 @torch.no_grad()
 def theorem_4_1(
-    x: Tensor,
-    edge_index: Tensor,
-    sens: Tensor,
-    weight_matrix: Tensor,
-    alpha: float,
-    *,
-    lipschitz: float = SOFTMAX_LIPSCHITZ,
+    x: Tensor, edge_index: Tensor, sens: Tensor, weight_matrix: Tensor, alpha: float, *, lipschitz: float = LIPSCHITZ
 ) -> Bound:
     r"""Return both sides of Theorem 4.1, on the predictions `softmax(F^(2) W)`.
 
@@ -140,13 +107,8 @@ def theorem_4_1(
 
     with :math:`\Delta_{DP}` the difference between the groups' mean probabilities of class 1.
 
-    Args:
-        x: features, `(N, d)`.
-        edge_index: `(2, E)`; every node needs a neighbour for the bound to hold.
-        sens: the group of each node, 0 or 1.
-        weight_matrix: `W`, `(d, 2)`.
-        alpha: kernel parameter.
-        lipschitz: `L` with `|g(x) - g(y)|_1 <= L |x - y|_2` for the softmax `g`; by default the smallest, `1/sqrt(2)`.
+    Every node needs a neighbour for the bound to hold. `weight_matrix` is `W`, `(d, 2)`; `lipschitz` is `L` with
+    `|g(x) - g(y)|_1 <= L |x - y|_2` for the softmax `g`, by default the smallest, `1/sqrt(2)`.
     """
     groups, W = _two_groups(x.double(), sens), weight_matrix.double()
     if W.shape != (x.shape[-1], 2):
@@ -179,33 +141,6 @@ def theorem_4_2(x: Tensor, edge_index: Tensor, sens: Tensor, alpha: float) -> Bo
     return Bound(float(_gap(last, groups)), bound, terms, _RELATIVE * bound + _ABSOLUTE * float(last.abs().max()))
 
 
-def search_violations(trials: int, seed: int, *, isolated: bool = False) -> list[Trial]:
-    """Return the random problems on which a theorem fails; see :func:`random_trials`."""
-    return [trial for trial in random_trials(trials, seed, isolated=isolated) if not trial.bound.holds]
-
-
-@torch.no_grad()
-def random_trials(trials: int, seed: int, *, isolated: bool = False) -> Iterator[Trial]:
-    """Yield both theorems on random graphs of 2 to 16 nodes, twice `trials` in all.
-
-    Groups have one node or more; edges within and across groups have their own densities. Features of 1 to 3 columns
-    are two-valued, normal or heavy-tailed, offset by up to about 1,000 times their scale, with or without a gap between
-    the groups; `alpha` and `W` vary over six and four orders of magnitude. Unless `isolated`, a node without neighbours
-    gets a random one.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(trials):
-        sizes = (_integer(generator, 1, 8), _integer(generator, 1, 8))
-        sens = torch.arange(2).repeat_interleave(torch.tensor(sizes))
-        x, scale = _random_features(generator, sens)
-        edge_index = _random_edges(generator, sens, isolated)
-        alpha = _power_of_ten(generator, 3) / scale**2
-        W = torch.randn(x.shape[1], 2, generator=generator, dtype=x.dtype) * _power_of_ten(generator, 2) / scale
-        problem = (x, edge_index, sens, alpha, W)
-        yield Trial("4.1", *problem, theorem_4_1(x, edge_index, sens, W, alpha))
-        yield Trial("4.2", *problem, theorem_4_2(x, edge_index, sens, alpha))
-
-
 def _two_groups(x: Tensor, sens: Tensor | Groups) -> Groups:
     if x.dim() < 2:
         raise ValueError(f"features must have shape (N, d) (got {tuple(x.shape)})")
@@ -218,40 +153,5 @@ def _two_groups(x: Tensor, sens: Tensor | Groups) -> Groups:
 
 
 def _gap(values: Tensor, groups: Groups) -> Tensor:
-    """Return the distance between the two groups' means of `(..., N, d)` values."""
     means = groups.membership.mT @ values
     return (means[..., 0, :] - means[..., 1, :]).square().sum(-1).sqrt()
-
-
-def _integer(generator: torch.Generator, least: int, most: int) -> int:
-    return int(torch.randint(least, most + 1, (), generator=generator))
-
-
-def _power_of_ten(generator: torch.Generator, span: float) -> float:
-    """Return a number whose logarithm is uniform between `-span` and `span`."""
-    return float(10 ** (span * (2 * torch.rand((), generator=generator, dtype=torch.float64) - 1)))
-
-
-def _random_features(generator: torch.Generator, sens: Tensor) -> tuple[Tensor, float]:
-    """Return features and their scale."""
-    shape = (len(sens), _integer(generator, 1, 3))
-    base = torch.randn(shape, generator=generator, dtype=torch.float64)
-    base = (base.sign(), base, base**3)[_integer(generator, 0, 2)]
-    offset = torch.randn(shape[1], generator=generator, dtype=torch.float64) * _power_of_ten(generator, 3)
-    gap = torch.randn(shape[1], generator=generator, dtype=torch.float64) * _integer(generator, 0, 2)
-    scale = _power_of_ten(generator, 1)
-    return scale * (base + offset + gap * sens[:, None]), scale
-
-
-def _random_edges(generator: torch.Generator, sens: Tensor, isolated: bool) -> Tensor:
-    """Return an undirected graph, in which only `isolated` allows nodes without neighbours."""
-    nodes = len(sens)
-    within, across = torch.rand(2, generator=generator)
-    density = torch.where(sens[:, None] == sens, within, across)
-    drawn = (torch.rand(nodes, nodes, generator=generator) < density).triu(1)
-    joined = drawn | drawn.T
-    if not isolated:
-        for node in torch.nonzero(~joined.any(1)).flatten().tolist():
-            other = (node + _integer(generator, 1, nodes - 1)) % nodes
-            joined[node, other] = joined[other, node] = True
-    return joined.nonzero().T

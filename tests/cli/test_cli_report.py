@@ -49,7 +49,8 @@ def test_several_as_json(run_json: Callable[..., Any], evidence: Evidence, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(None, "(there is none)"), ("Dear all", "must be a fairpass evidence file (damaged or not one")]
+    ("content", "message"),
+    [(None, "(there is none)"), ("Dear all", "must be a fairpass evidence file (damaged or not one")],
 )
 def test_one_sentence_if_there_is_no_evidence(run: Run, tmp_path: Path, content: str | None, message: str) -> None:
     if content is not None:

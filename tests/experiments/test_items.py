@@ -6,7 +6,7 @@ from fairpass.experiments import EXTRA_MEASURES, ITEMS, Item
 from fairpass.experiments.settings import DATASETS, baseline
 from fairpass.runs import TIMING
 
-every_item = pytest.mark.parametrize("item", ITEMS.values(), ids=str)
+every_item = pytest.mark.parametrize("item", ITEMS.values(), ids=list(ITEMS))
 
 
 @every_item

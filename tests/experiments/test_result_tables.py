@@ -12,6 +12,7 @@ from tests.experiments.conftest import AllResults
 from tests.experiments.made_up import record, specs_of
 
 from fairpass.experiments import ITEMS, ItemResults
+from fairpass.experiments import tables as forms
 from fairpass.experiments.items.main import count_met
 from fairpass.experiments.tables import MISSING, Entry, Table, emphasised, number
 from fairpass.runs import RunStore
@@ -90,6 +91,15 @@ def test_the_papers_values_can_be_second_lines() -> None:
     assert "| GCN | **1.00 ± 0.10**<br>2.00 | 3.00 |" in folded.to_markdown()
     assert folded.notes == ("Second lines: the paper's values.",)
     assert TRICKY.folded() is TRICKY
+
+
+def test_a_table_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="'frame' must have different names of columns \\(got x, x\\)"):
+        Table("a", "", pd.DataFrame([[Entry("1"), Entry("2")]], columns=["x", "x"]))
+    with pytest.raises(
+        ValueError, match="'frame' must have an entry in every row and column \\(table 'stats' has not\\)"
+    ):
+        forms.table("stats", [{"x": "1", "y": "2"}, {"x": "1"}])
 
 
 def test_best_and_second_best_are_marked_among_those_ranked() -> None:

@@ -7,12 +7,12 @@ from typing import Literal
 import pytest
 import torch
 import typer
-from fairpass.cli.parameters import parse_parameters
 from tests.methods.battery import MethodBattery
 from torch import Tensor, nn
 from typer.testing import CliRunner
 
 from fairpass.cli.app import app
+from fairpass.cli.options import parse_parameters
 from fairpass.methods import GCN, NodeClassifier, method, registry
 from fairpass.parameters import Choice, LogUniform, parameter
 from fairpass.training import Program, Task, Training

@@ -18,7 +18,7 @@ from fairpass.errors import ModelFileError
 from fairpass.methods import GMMD, GMMDS, load_model
 from fairpass.methods.gmmd_program import FairMessagePassing, contrasts
 from fairpass.nn import GMMDPropagation, SparseOperator
-from fairpass.nn.scaling import FeatureScaler
+from fairpass.nn.layers import FeatureScaler
 from fairpass.runs import fit_all
 from fairpass.training import Task, Training
 

@@ -18,7 +18,7 @@ from fairpass.nn.convolution import (
     SAGEConvolution,
     convolution,
 )
-from fairpass.nn.norm import NodeNorm
+from fairpass.nn.layers import NodeNorm
 
 MakeGraph = Callable[..., SimpleNamespace]
 BACKBONES: list[Backbone] = ["gcn", "gin", "gat", "sage"]

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 from fairpass.nn import Encoder, SparseOperator
-from fairpass.nn.encoder import EncoderKind
-from fairpass.nn.members import members
+from fairpass.nn.convolution import EncoderKind
+from fairpass.nn.layers import members
 
 MakeGraph = Callable[..., SimpleNamespace]
 KINDS: list[EncoderKind] = ["mlp", "linear", "gcn", "sage", "gat", "gin"]

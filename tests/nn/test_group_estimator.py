@@ -6,7 +6,7 @@ import torch
 from scipy.special import expit
 from torch import Tensor
 
-from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.calibration import GroupEstimator
 
 
 def problem(nodes: int = 4000, groups: int = 2, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:

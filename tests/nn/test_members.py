@@ -8,7 +8,7 @@ from torch import Generator, nn
 
 from fairpass.nn import GNN, MLP, SparseOperator
 from fairpass.nn.convolution import Backbone
-from fairpass.nn.members import Linear, as_kernel_argument, dropout, members
+from fairpass.nn.layers import Linear, as_kernel_argument, dropout, members
 
 
 def edges() -> torch.Tensor:

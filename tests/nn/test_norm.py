@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairpass.nn.norm import NodeNorm, node_norms, norm_statistics
+from fairpass.nn.layers import NodeNorm, node_norms, norm_statistics
 
 
 def columns(nodes: int = 50) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairpass.kernels import Groups
 from fairpass.nn import GMMDPropagation, GMMDSPropagation
-from fairpass.nn.reference import Reference, ReferenceLayer
+from fairpass.nn.fairness import Reference, ReferenceLayer
 
 MakeGraph = Callable[..., SimpleNamespace]
 

@@ -11,7 +11,7 @@ from tests.methods.ingredients import small_graph
 from torch import Tensor
 
 from fairpass.methods import GMMD
-from fairpass.nn.scaling import FeatureScaler, InputScale
+from fairpass.nn.layers import FeatureScaler, InputScale
 from fairpass.training import Training
 
 THEIRS: dict[InputScale, Any] = {"standard": StandardScaler(), "minmax": MinMaxScaler((-1, 1))}

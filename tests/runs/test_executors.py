@@ -20,7 +20,7 @@ from fairpass.training import EpochRecord, Program, Task, Training
 class Failing(Constant):
     """Fails with the error it is given."""
 
-    name: ClassVar[str] = "failing"
+    name = "failing"
     error: Exception | None = parameter(None)
 
     def build(self, task: Task) -> Program:

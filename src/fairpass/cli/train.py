@@ -1,11 +1,10 @@
 """`fairpass train` and `fairpass methods`: fit a method to a graph and evaluate it, and list the methods."""
 
 import json
-import math
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -13,7 +12,7 @@ from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
 from fairpass.cli.output import bar, choose_threads, in_short, note, print_line, rows, section, working
 from fairpass.cli.results import show_evaluation, title_of
-from fairpass.files import write_text
+from fairpass.files import finite, write_document, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,8 +57,8 @@ def train(
         seconds = time.perf_counter() - start
         if out is not None:
             model.save(out / MODEL)
-            epochs = [_finite(record.flat()) for record in model.history_]
-            write_text(out / HISTORY, json.dumps(epochs, indent=1))
+            # A diverged training ends with nan, which JSON does not have.
+            write_text(out / HISTORY, json.dumps([finite(record.flat()) for record in model.history_], indent=1))
         evaluation = model.evaluate(data, undefined="nan")
         for tracker in trackers:
             tracker.finish(evaluation)
@@ -77,7 +76,7 @@ def train(
     if model.chosen_ is not None:
         document |= {"chosen": model.chosen_, "candidates": model.candidates_}
     if out is not None:
-        write_text(out / EVALUATION, json.dumps(document, indent=2, allow_nan=False))
+        write_document(out / EVALUATION, document)
     yield document
     show_evaluation(f"{method} on {title_of(data)}", evaluation, data, "test")
     print_line("")
@@ -103,13 +102,6 @@ def _fit(model: "NodeClassifier", data: "Data", out: Path | None, trackers: "Seq
             show(done, model.name, f"{done}/{total} {in_short(record)}")
 
         model.fit(data, callbacks=[show_epoch, *trackers], checkpoint=checkpoint)
-
-
-def _finite(record: dict[str, Any]) -> dict[str, Any]:
-    """Replace nan and infinity, which JSON does not have: a diverged training ends with them."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
-    }
 
 
 @command

@@ -51,6 +51,12 @@ class Table:
     words: int = 1
     """How many of the first columns are words, aligned to the left."""
 
+    def __post_init__(self) -> None:
+        if not self.frame.columns.is_unique:
+            raise ValueError(f"'frame' must have different names of columns (got {', '.join(self.columns)})")
+        if not self.frame.map(lambda entry: isinstance(entry, Entry)).all(axis=None):
+            raise ValueError(f"'frame' must have an entry in every row and column (table {self.name!r} has not)")
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
@@ -129,7 +135,7 @@ def table(
     texts = TEXTS["tables"][name]
     title = f"{TITLES[dataset]}: {texts['title']}" if dataset else texts["title"]
     notes = [note.format(**values) for note in (*texts.get("notes", ()), *texts.get(dataset, ()))]
-    frame = pd.DataFrame(content).map(lambda entry: entry if isinstance(entry, Entry) else Entry(entry))
+    frame = pd.DataFrame(content).map(lambda entry: Entry(entry) if isinstance(entry, str) else entry)
     return Table(f"{name}-{dataset}" if dataset else name, title, frame, (*legend, *notes), words)
 
 

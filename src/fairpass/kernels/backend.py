@@ -21,27 +21,17 @@ EPS = 1e-7
 Gradients = tuple[Tensor, Tensor, Tensor]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Problem:
-    """The points and the kernel of a sum.
-
-    Attributes:
-        targets: `(B, N, d)`, without gradient.
-        sources: `(B, M, d)`, without gradient; the very same tensor if the points are the same.
-        alpha: kernel parameter, `(B,)`.
-        columns: number of columns of the strengths.
-        eps: tolerance.
-        directions: of the sliced backend; None for its default.
-        is_piece: part of a split problem. Such problems are many, so their features are not kept.
-    """
+    """The points, without gradient, and the kernel of a sum."""
 
     targets: Tensor
-    sources: Tensor
+    sources: Tensor  # the very same tensor if the points are the same
     alpha: Tensor
-    columns: int = 1
+    columns: int = 1  # of the strengths
     eps: float = EPS
-    directions: int | None = None
-    is_piece: bool = False
+    directions: int | None = None  # of the sliced backend; None for its default
+    is_piece: bool = False  # of a split problem: such problems are many, so their features are not kept
 
     @property
     def is_same(self) -> bool:
@@ -49,7 +39,7 @@ class Problem:
 
     @cached_property
     def pairs(self) -> int:
-        return len(self.targets) * self.targets.shape[1] * self.sources.shape[1]
+        return self.targets.shape[0] * self.targets.shape[1] * self.sources.shape[1]
 
     @cached_property
     def centred(self) -> tuple[Tensor, Tensor]:
@@ -61,7 +51,6 @@ class Problem:
 
     @cached_property
     def box(self) -> Box:
-        """The box of the Fourier series that holds all points."""
         return fit_box(self.centred[:1] if self.is_same else self.centred, self.alpha, self.eps)
 
 
@@ -70,7 +59,7 @@ def _nodes_last(points: Tensor) -> Tensor:
 
 
 class KernelBackend(ABC):
-    """Sums of a kernel for one problem; subclasses implement `sum` and `vjp`."""
+    """Sums of a kernel for one problem."""
 
     name: ClassVar[str]
     max_dimension: ClassVar[float] = math.inf
@@ -101,12 +90,9 @@ class KernelBackend(ABC):
         return out
 
     def slopes_and_sums(self, t: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `2 alpha sum_j k_ij (s_j - t_i) w_j`, `(B, N, q, d)`, and the sums, both differentiable.
-
-        Both come from one sum with the strengths `[w, w x s]`. Far from the origin its two halves would nearly
-        cancel, so the origin is the mean of the sources.
-        """
+        """Return `2 alpha sum_j k_ij (s_j - t_i) w_j`, `(B, N, q, d)`, and the sums, both differentiable."""
         q, d = w.shape[-1], s.shape[-1]
+        # One sum with the strengths [w, w x s]. Far from the origin its two halves would nearly cancel.
         origin = s.detach().sum(1, keepdim=True) / max(1, s.shape[1])
         strengths = torch.cat([w, (w[..., :, None] * (s - origin)[..., None, :]).flatten(-2)], -1)
         joint = self.differentiable_sum(t, s, strengths)
@@ -125,8 +111,6 @@ class KernelBackend(ABC):
 
 
 class _Sum(torch.autograd.Function):
-    """Connects a backend's sum and its vector-Jacobian product."""
-
     @staticmethod
     def forward(ctx: Any, t: Tensor, s: Tensor, w: Tensor, backend: KernelBackend) -> Tensor:
         ctx.backend = backend

@@ -1,6 +1,6 @@
 """The periodic box in which a Gaussian is a short Fourier series, and the modes of that series.
 
-A box consists of a few numbers, kept in NumPy, whose calls are faster for so few. `spectral.py` defines the series.
+Its few numbers are kept in NumPy, whose calls are faster for them. `spectral.py` defines the series.
 """
 
 import math
@@ -33,10 +33,7 @@ class Waves(ABC):
     @property
     @abstractmethod
     def derivatives(self) -> list[tuple[Tensor, int, Tensor]]:
-        """Per axis: factor `(B, d, 1, *waves)`, dim and permutation of the derivative, for `(B, d, q, *waves)`.
-
-        A cosine's derivative is minus a sine and a sine's a cosine: the permutation swaps them.
-        """
+        """Per axis: factor `(B, d, 1, *waves)`, dim, and permutation that swaps cosines and sines."""
 
     def gradient(self, moments: Tensor) -> Tensor:
         """Return the moments of all first derivatives, `(B, d, ...)` for moments `(B, ..., *waves)`."""
@@ -57,7 +54,7 @@ class Waves(ABC):
 
 @lru_cache
 def swapped(waves: int, device: torch.device) -> Tensor:
-    """Return the order in which `[1, cos, sin]` become `[1, sin, cos]`."""
+    """Return the permutation from `[1, cos, sin]` to `[1, sin, cos]`."""
     return torch.cat([torch.zeros(1, dtype=torch.long), torch.arange(1, 2 * waves + 1).roll(waves)]).to(device)
 
 
@@ -70,21 +67,13 @@ def _modes(size: int) -> tuple[Floats, Floats, Floats]:
 
 @dataclass(frozen=True)
 class Box(Waves):
-    """The periodic box of one problem or a batch of problems; moments are `(B, q, m_d, m_1, ..., m_{d-1})`.
+    """The periodic box of a batch of problems; moments are `(B, q, m_d, m_1, ..., m_{d-1})`."""
 
-    Attributes:
-        axes: orthonormal axes in which the points' box is small, as rows, `(B, d, d)`.
-        side: period along each axis, `(B, d)`.
-        sizes: number of real features along each axis, `2 kappa + 1`.
-        alpha: kernel parameter, `(B,)`.
-        like: any tensor of the features' type and device.
-    """
-
-    axes: Floats
-    side: Floats
-    sizes: tuple[int, ...]
+    axes: Floats  # orthonormal, as rows, in which the points' box is small, `(B, d, d)`
+    side: Floats  # period along each axis, `(B, d)`
+    sizes: tuple[int, ...]  # number of real features along each axis, `2 kappa + 1`
     alpha: Floats
-    like: Tensor
+    like: Tensor  # any tensor of the features' type and device
 
     def turns(self, multiples: tuple[NDArray[np.int64], ...]) -> Tensor:
         """Return the map from points to turns of multiples of each axis' first wave, `(B, rows, d)` in float64."""
@@ -94,11 +83,8 @@ class Box(Waves):
     def _along(self, k: int, values: Floats) -> Floats:
         """Return `(B, m_k)` numbers of an axis in the layout of the moments."""
         shape = [1] * len(self.sizes)
-        shape[self._place(k)] = -1
+        shape[(k + 1) % len(shape)] = -1
         return values.reshape(len(values), 1, *shape)
-
-    def _place(self, k: int) -> int:
-        return (k + 1) % len(self.sizes)
 
     @cached_property
     def spectrum(self) -> Tensor:
@@ -117,18 +103,15 @@ class Box(Waves):
             along = self._along(k, _modes(size)[2] / self.side[:, k, None])[:, None]
             factor = self.axes[:, k].reshape(batch, dimension, *[1] * (dimension + 1)) * along
             order = swapped(size // 2, self.like.device)
-            found.append((torch.from_numpy(factor).to(self.like), 3 + self._place(k), order))
+            found.append((torch.from_numpy(factor).to(self.like), 3 + (k + 1) % dimension, order))
         return found
 
 
 def reach(alpha: Floats, eps: float, dimension: int) -> Floats:
-    """Return the distance `R` beyond which the kernel can be neglected with a total error of at most `eps`.
-
-    In each dimension at most two periodic images come this near, and the modes above the highest weigh less
-    than a tenth of one of them.
-    """
-    distance: Floats = np.sqrt(math.log(2.1 * dimension / eps) / alpha)
-    return distance
+    """Return the distance `R` beyond which the kernel can be neglected with a total error of at most `eps`."""
+    # In each dimension at most two periodic images come this near, and the modes above the highest weigh less than a
+    # tenth of one of them.
+    return np.asarray(np.sqrt(math.log(2.1 * dimension / eps) / alpha))
 
 
 def feature_count(side_in_reaches: float, eps: float, dimension: int) -> int:
@@ -139,8 +122,7 @@ def feature_count(side_in_reaches: float, eps: float, dimension: int) -> int:
 def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`.
 
-    Points are `(B, d, n)` in float64: with the nodes last, every element-wise operation runs along them, and points
-    in a wide box lose no digits that their differences have.
+    Points are `(B, d, n)` in float64, so that in a wide box they lose no digits that their differences have.
     """
     batch, dimension = points[0].shape[:2]
     widths = alpha.double().cpu().numpy()
@@ -165,10 +147,7 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
 
 
 def _principal_axes(points: Tensor) -> Floats:
-    """Return the principal axes of each problem's points as rows, the widest first.
-
-    The last axis' features are repeated for every column, so the last axis should have the fewest.
-    """
+    """Return the principal axes as rows. The last axis' features are repeated for every column: it is the narrowest."""
     sample = points[..., :: max(1, points.shape[-1] // _SAMPLE)]
     centred = sample - sample.mean(-1, keepdim=True)
     axes: Floats = np.linalg.eigh((centred @ centred.mT).cpu().numpy()).eigenvectors
@@ -176,10 +155,8 @@ def _principal_axes(points: Tensor) -> Floats:
 
 
 def _extent(points: tuple[Tensor, ...]) -> Floats:
-    """Return the width of the points along each axis, `(B, d)`."""
     # Not `aminmax`, which takes eight times as long.
     low, high = points[0].amin(-1), points[0].amax(-1)
     for others in points[1:]:
         low, high = torch.minimum(low, others.amin(-1)), torch.maximum(high, others.amax(-1))
-    extent: Floats = (high - low).cpu().numpy()
-    return extent
+    return np.asarray((high - low).cpu())

@@ -8,9 +8,8 @@ The Gaussian is a mean of waves, :math:`e^{-\alpha \|r\|^2} = \mathbb{E} \cos(\o
 - **Directions.** Each radius has the same number of orthonormal sets of directions. All sets are rotated to minimize
   the mean squared error of the kernel over normally distributed differences `r`; then all of them at random.
 
-Complete orthonormal sets make :math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` exact, as for the Gaussian itself.
-Averaged over the random rotation, the rule depends on :math:`\|r\|` alone, and differs from the Gaussian only by the
-error of the radial rule.
+Complete orthonormal sets make :math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` exact. Averaged over the random
+rotation, the rule differs from the Gaussian only by the error of the radial rule.
 """
 
 import math
@@ -36,19 +35,16 @@ _STEPS = 150
 
 
 class Rule(NamedTuple):
-    """Frequencies in units of `sqrt(2 alpha)`, `(M, d)`, their weights `(M,)`, and the weight of the constant."""
+    """The quadrature rule."""
 
-    frequencies: Floats
-    weights: Floats
-    constant: float
+    frequencies: Floats  # `(M, d)`, in units of `sqrt(2 alpha)`
+    weights: Floats  # `(M,)`
+    constant: float  # weight of the frequency 0
 
 
 def default_directions(dimension: int) -> int:
-    """Return how many directions keep the error of the message below 5 %.
-
-    These are about four for each entry of a symmetric matrix, by which two groups with the same mean differ. Above
-    21 dimensions their number is limited to `MOST_DIRECTIONS`, and the error grows.
-    """
+    """Return how many directions keep the error of the message below 5 %, in up to 21 dimensions."""
+    # About four for each entry of a symmetric matrix, by which two groups with the same mean differ.
     return min(2 * dimension * (dimension + 2), MOST_DIRECTIONS)
 
 
@@ -65,14 +61,11 @@ def draw(dimension: int, directions: int, seed: int = SEED) -> Rule:
 
 
 def _radius_count(dimension: int, directions: int) -> int:
-    """Return the largest number of radii whose polynomials the directions integrate, too.
-
-    That takes about 1.5 times as many angles as there are polynomials of that degree (measured).
-    """
+    """Return the largest number of radii whose polynomials the directions integrate, too."""
     if dimension == 1:
         return min(directions, _MOST_RADII)
-    count = 1
-    angles = directions * (dimension - 1)
+    count, angles = 1, directions * (dimension - 1)
+    # That takes about 1.5 times as many angles as there are polynomials of that degree (measured).
     while count < _MOST_RADII and angles >= 1.5 * math.comb(dimension + 4 * count - 1, 4 * count):
         count += 1
     return count
@@ -80,16 +73,14 @@ def _radius_count(dimension: int, directions: int) -> int:
 
 def _radau(dimension: int, count: int) -> tuple[Floats, Floats]:
     """Return radii and weights of the Gauss-Radau rule for the length of a standard normal vector, without the 0."""
-    found = roots_genlaguerre(count, dimension / 2)  # of half the squared length
-    halves, weights = (np.asarray(x, np.float64) for x in found)
+    halves, weights = map(np.asarray, roots_genlaguerre(count, dimension / 2))  # of half the squared length
     return np.sqrt(2 * halves), weights / halves / math.exp(gammaln(dimension / 2))
 
 
 def _rotations(random: np.random.Generator, count: int, dimension: int) -> Floats:
     """Return orthogonal matrices, uniformly distributed, `(count, d, d)`."""
     q, r = np.linalg.qr(random.normal(size=(count, dimension, dimension)))
-    turned: Floats = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None]
-    return turned
+    return np.asarray(q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None])
 
 
 def _spread_out(sets: Floats, radii: Floats, weights: Floats) -> Floats:
@@ -116,7 +107,6 @@ def _spread_out(sets: Floats, radii: Floats, weights: Floats) -> Floats:
         return (2 * inverse - identity) @ sets, inverse
 
     def error(angles: Floats) -> tuple[float, Floats]:
-        """Return the error and its gradient."""
         turned, inverse = turn(angles)
         # Products of small matrices only: the result of a large one can depend on the number of threads.
         up = np.exp(inner * (turned[:, None] @ turned.swapaxes(1, 2)))
@@ -128,6 +118,5 @@ def _spread_out(sets: Floats, radii: Floats, weights: Floats) -> Floats:
 
     # With many directions each step takes longer, and fewer steps suffice.
     steps = max(_STEPS // 3, min(_STEPS, _STEPS * 200 // (count * dimension)))
-    start = np.zeros(count * len(rows))
-    found = fmin_l_bfgs_b(error, start, maxiter=steps, factr=10.0, pgtol=1e-14)
-    return turn(np.asarray(found[0]))[0]
+    found, *_ = fmin_l_bfgs_b(error, np.zeros(count * len(rows)), maxiter=steps, factr=10.0, pgtol=1e-14)
+    return turn(np.asarray(found))[0]

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -27,7 +26,6 @@ class Tiled(KernelBackend):
     name = "tiled"
 
     def _values(self, targets: Tensor, sources: Tensor) -> Tensor:
-        """Return the kernel matrix `k(t_i, s_j)`, `(B, N, M)`."""
         # Differences, not |t|^2 + |s|^2 - 2 t.s: far from the origin the latter loses all its digits.
         squared = torch.zeros((*targets.shape[:-1], sources.shape[-2]), dtype=targets.dtype, device=targets.device)
         for k in range(targets.shape[-1]):
@@ -41,18 +39,14 @@ class Tiled(KernelBackend):
         origin = sources.sum(-2, keepdim=True) / max(1, sources.shape[-2])
         targets, sources = targets - origin, sources - origin
         by_target = factor * (weights @ sources - weights.sum(-1, keepdim=True) * targets)
-        back = weights.mT
-        by_source = factor * (back @ targets - back.sum(-1, keepdim=True) * sources)
-        return by_target, by_source
+        return by_target, factor * (weights.mT @ targets - weights.mT.sum(-1, keepdim=True) * sources)
 
     def _tile_size(self) -> int:
-        problem = self.problem
-        return max(1, TILE_PAIRS // max(1, problem.sources.shape[1] * len(problem.targets)))
+        return max(1, TILE_PAIRS // max(1, self.problem.sources.shape[1] * len(self.problem.targets)))
 
-    def _tiles(self) -> Iterator[slice]:
+    def _tiles(self) -> list[slice]:
         step = self._tile_size()
-        for start in range(0, self.problem.targets.shape[1], step):
-            yield slice(start, start + step)
+        return [slice(start, start + step) for start in range(0, self.problem.targets.shape[1], step)]
 
     def sum(self, w: Tensor) -> Tensor:
         targets, sources = self.problem.targets, self.problem.sources
@@ -100,8 +94,7 @@ class Laplace(Tiled):
         return factor * torch.stack(by_target, -1), factor * torch.stack(by_source, -1)
 
     def differentiable_vjp(self, t: Tensor, s: Tensor, w: Tensor, grad: Tensor) -> Gradients:
-        """Differentiate tile by tile; each tile's kernel matrix is computed again when this is differentiated."""
-
+        # Each tile's kernel matrix is computed again when this is differentiated.
         def tile(rows: Tensor, pulled: Tensor, s: Tensor, w: Tensor) -> Gradients:
             weights = self._values(rows, s)
             by_target, by_source = self._pull_back(weights * (pulled @ w.mT), rows, s)
@@ -117,18 +110,12 @@ class Laplace(Tiled):
 
 
 def warn_of_pairs(problem: Problem, advice: str) -> None:
-    """Warn if there are so many pairs that visiting them takes seconds."""
     if problem.pairs > MANY_PAIRS:
-        nodes = max(problem.targets.shape[1], problem.sources.shape[1])
-        warnings.warn(
-            f"each kernel sum over {nodes:,} nodes visits all {problem.pairs:,} pairs, "
-            f"which takes about {1e-9 * pairwise_cost(problem.pairs, 1):,.0f} s; {advice}",
-            QuadraticCostWarning,
-            stacklevel=2,
-        )
+        nodes, seconds = max(problem.targets.shape[1], problem.sources.shape[1]), 1e-9 * pairwise_cost(problem.pairs, 1)
+        visits = f"each kernel sum over {nodes:,} nodes visits all {problem.pairs:,} pairs"
+        warnings.warn(f"{visits}, which takes about {seconds:,.0f} s; {advice}", QuadraticCostWarning, stacklevel=2)
 
 
 def all_pairs(problem: Problem) -> Tiled:
-    """Return the tiled backend, with a warning if that takes long."""
     warn_of_pairs(problem, "a Gaussian kernel with backend 'sliced' takes time proportional to the nodes")
     return Tiled(problem)

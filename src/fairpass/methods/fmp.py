@@ -10,11 +10,11 @@ from fairpass.kernels import Groups
 from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import MLP, SparseOperator
-from fairpass.nn.group_estimator import GroupEstimator
+from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.validation import check_buffers
 from fairpass.parameters import Choice, Integers, LogUniform, parameter
 from fairpass.training import Program, Task, Training
-from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
+from fairpass.training.program import ReferenceName, UnknownGroup, group_shares
 
 Penalty = Literal["l2", "l1"]
 

@@ -11,13 +11,11 @@ from torch import Tensor, nn
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
 from fairpass.nn import Encoder, GMMDPropagation, SparseOperator
-from fairpass.nn.calibration import KNOTS, calibrate, calibrated
-from fairpass.nn.group_estimator import GroupEstimator
-from fairpass.nn.norm import norm_statistics
-from fairpass.nn.scaling import FeatureScaler
+from fairpass.nn.calibration import KNOTS, GroupEstimator, calibrate, calibrated
+from fairpass.nn.layers import FeatureScaler, norm_statistics
 from fairpass.nn.validation import check_buffers
 from fairpass.training import Program, Task, Training
-from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
+from fairpass.training.program import ReferenceName, UnknownGroup, group_shares
 
 Criterion = Literal["dp", "eo", "odds"]
 Columns = Literal["centred", "all"]

@@ -7,7 +7,7 @@ from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
-from fairpass.nn.members import as_kernel_argument
+from fairpass.nn.layers import as_kernel_argument
 from fairpass.parameters import Choice, LogUniform, parameter
 from fairpass.training import Program, Task
 from fairpass.training.program import cross_entropy

@@ -5,37 +5,31 @@ Each node has the step size :math:`1/(1/\gamma + c_i)` that its curvature `c` al
 point lowers :math:`\phi` by at least :math:`\|\text{step}\|^2 / (2\,\text{size})`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
-from fairpass.nn.reference import ReferenceLayer
+from fairpass.kernels.field import KINDS, Field, field_of
+from fairpass.nn.validation import LateBuffers, check_buffers
 
-# Steps with momentum are longer than the bound on the curvature allows by this factor.
-_LONGER = 2.0
+_FIELD_TENSORS = tuple(dict.fromkeys(name for kind in KINDS for name in kind.__dataclass_fields__))
+_LONGER = 2.0  # steps with momentum are longer than the bound on the curvature allows by this factor
 
 
 @dataclass
 class FairnessTerm:
-    """`lambda_f h_f` with fixed weight and kernel, over all nodes or over some that were drawn.
+    """`lambda_f h_f` with fixed weight and kernel, over all nodes or over some that were drawn."""
 
-    Attributes:
-        discrepancy: `h_f` of the nodes that take part.
-        alpha: kernel parameter, one for each problem of the batch.
-        lambda_f: weight, `(..., 1, 1)`.
-        drawn: indices of the nodes that take part; None means all.
-        was_damped: whether the layer is known to have failed to lower the objective.
-    """
-
-    discrepancy: Discrepancy
-    alpha: Tensor
-    lambda_f: Tensor
-    drawn: Tensor | None = None
-    was_damped: ClassVar[bool] = False
+    discrepancy: Discrepancy  # `h_f` of the nodes that take part
+    alpha: Tensor  # one for each problem of the batch
+    lambda_f: Tensor  # (..., 1, 1)
+    drawn: Tensor | None = None  # indices of the nodes that take part; None means all
+    was_damped: ClassVar[bool] = False  # whether the layer is known to have failed to lower the objective
 
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient, `(..., N, c)`, and the value as a constant."""
@@ -71,15 +65,69 @@ class FairnessTerm:
         if not is_exact and not bool(below.all()):
             at_most = self.value(moved)
             below = at_most <= at_least + gained
-        if bool(below.all()):
-            return below
-        return at_most <= self.value(F) + gained
+        return below if bool(below.all()) else at_most <= self.value(F) + gained
 
     def _taking_part(self, F: Tensor) -> Tensor:
         return F if self.drawn is None else F[..., self.drawn, :]
 
     def _among_all(self, rows: Tensor, like: Tensor) -> Tensor:
         return rows if self.drawn is None else torch.zeros_like(like).index_copy(-2, self.drawn, rows)
+
+
+class ReferenceLayer(LateBuffers):
+    """One layer's kernel parameter, weight, decisions and fields."""
+
+    alpha: Tensor
+    lambda_f: Tensor
+    accepted: Tensor  # whether its steps with momentum were accepted
+    lowered: Tensor  # whether it lowered the objective, so that it was not damped
+
+    def __init__(self, steps: int) -> None:
+        super().__init__("alpha", "lambda_f", "accepted", "lowered")
+        self.fields = nn.ModuleList(LateBuffers(*_FIELD_TENSORS) for _ in range(steps))
+
+    def record_field(self, number: int, field: Field) -> None:
+        for name, value in vars(field).items():
+            setattr(self.fields[number], name, value)
+
+    def recorded_fields(self) -> list[Field]:
+        return [field_of(tensors) for stored in self.fields if (tensors := dict(stored.named_buffers()))]
+
+    def check(self, channels: int) -> None:
+        check_buffers(self, dict.fromkeys(self._buffers, ()))
+        for field in self.recorded_fields():
+            if field.dimension != channels:
+                raise ValueError(f"a kernel field must be of {channels} dimensions (got {field.dimension})")
+
+
+class Reference(LateBuffers):
+    """What is kept of the fitted graph: its groups, and the fields in which its nodes moved; empty until recorded.
+
+    In the fair layers every node is moved by all others, through a few kernel sums, so a score would depend on who else
+    is scored. Kept with the model, these sums move a new node as if it were among the fitted ones.
+    """
+
+    scales: Tensor | None  # the weight of a node of each group, see `Groups`
+    layers: Any  # a ModuleList of ReferenceLayer
+
+    def __init__(self, layers: int, steps: int) -> None:
+        super().__init__("scales")
+        self.layers = nn.ModuleList(ReferenceLayer(steps) for _ in range(layers))
+
+    def __iter__(self) -> Iterator[ReferenceLayer]:
+        return iter(self.layers)
+
+    def groups(self, shares: Tensor, probabilities: Tensor | None = None) -> Groups:
+        """Return other nodes in the groups of the fitted graph; see :meth:`~fairpass.kernels.Groups.of_others`."""
+        if self.scales is None:
+            raise ValueError("a reference must be recorded before it is used (it is empty)")
+        return Groups.of_others(self.scales.to(shares), shares, probabilities)
+
+    def check(self, channels: int, columns: int) -> None:
+        """Raise `ValueError` unless the buffers fit layers on this many columns and this many groups (and labels)."""
+        check_buffers(self, {"scales": (columns,)})
+        for layer in self:
+            layer.check(channels)
 
 
 class RecordedTerm(FairnessTerm):
@@ -92,17 +140,14 @@ class RecordedTerm(FairnessTerm):
         self._layer, self._steps = layer, count()
 
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient and the value, and record the field."""
         self._layer.record_field(next(self._steps), self.discrepancy.field(self._taking_part(F), self.alpha))
         return super().gradient(F)
 
     def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether the steps are accepted, and record it."""
         self._layer.accepted, value = super().accepts(limit, moved)
         return self._layer.accepted, value
 
     def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
-        """Return whether the layer lowers the objective, and record it."""
         self._layer.lowered = super().stays_below(moved, at_most, F, gained, is_exact=is_exact)
         return self._layer.lowered
 
@@ -116,20 +161,17 @@ class ReplayedTerm:
         self.was_damped = not bool(layer.lowered)
 
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient in the next field; the value is not known, and nothing depends on it."""
+        # The value is not known, and nothing depends on it.
         gradient = self.discrepancy.gradient_in(next(self._fields), F)
         return self.layer.lambda_f.to(F) * gradient, F.new_zeros(())
 
     def curvature(self, F: Tensor) -> Tensor:
-        """Return the bound of each node's group."""
         return self.layer.lambda_f.to(F) * self.discrepancy.curvature(self.layer.alpha.to(F))
 
     def accepts(self, limit: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whether the steps were accepted."""
         return self.layer.accepted.to(moved.device), limit
 
     def stays_below(self, moved: Tensor, at_most: Tensor, F: Tensor, gained: Tensor, *, is_exact: bool) -> Tensor:
-        """Return whether the layer lowered the objective."""
         return self.layer.lowered.to(moved.device)
 
 
@@ -144,9 +186,7 @@ class Descent(NamedTuple):
     is_exact: bool
 
 
-def descend(
-    Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int, *, momentum: bool = False
-) -> Descent:
+def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int, *, momentum: bool) -> Descent:
     """Take at least one gradient step from `Y` `(..., N, c)`; `size` `(..., N, 1)` is that of each node's steps."""
     if momentum and steps > 1:
         return _descend_with_momentum(Y, size, gamma, term, steps)
@@ -208,6 +248,5 @@ def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
     parts = []
     for column in groups.membership.T:
         nodes = torch.nonzero(column).flatten()
-        shuffle = torch.randperm(len(nodes), generator=generator).to(nodes.device)
-        parts.append(nodes[shuffle[:sample]])
+        parts.append(nodes[torch.randperm(len(nodes), generator=generator).to(nodes.device)[:sample]])
     return torch.cat(parts).sort().values

@@ -17,8 +17,7 @@ from fairpass.nn.validation import check_choice
 
 OperatorKind = Literal["gcn", "gin", "gin_mean", "sage", "gat"]
 
-# Entries that are compared at once.
-_CHUNK = 1 << 22
+_CHUNK = 1 << 22  # entries that are compared at once
 
 
 class SparseOperator:
@@ -61,17 +60,15 @@ class SparseOperator:
         """
         check_edge_index(edge_index, num_nodes)
         check_choice("kind", kind, OperatorKind)
-        assembled = _assemble(edge_index, num_nodes, kind, edge_weight, epsilon, dtype)
+        matrix = _assemble(edge_index, num_nodes, kind, edge_weight, epsilon, dtype)
         if kind not in ("gin", "gat"):
-            _normalise(assembled, symmetrically=kind == "gcn")
-        transposed = _transpose(assembled)
-        matrix = _to_tensor(assembled, edge_index.device)
-        return cls(matrix, matrix if transposed is assembled else _to_tensor(transposed, edge_index.device), kind)
-
-    def to(self, device: torch.device | str) -> "SparseOperator":
-        """Return the operator on another device."""
-        matrix = self.matrix.to(device)
-        return SparseOperator(matrix, matrix if self.is_symmetric else self.transpose.to(device), self.kind)
+            _normalise(matrix, symmetrically=kind == "gcn")
+        transpose = matrix.T.tocsr()
+        tensors = [
+            _csr_tensor(*map(torch.from_numpy, (each.indptr, each.indices, each.data))).to(edge_index.device)
+            for each in ([matrix] if _are_close(matrix, transpose) else [matrix, transpose])
+        ]
+        return cls(tensors[0], tensors[-1], kind)
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """Return the product with `x` `(..., N, c)`; leading axes are multiplied all at once."""
@@ -89,18 +86,17 @@ class SparseOperator:
 
     @cached_property
     def row(self) -> Tensor:
-        """Return the row of each entry; entries are sorted by row, then by column."""
+        """The row of each entry; entries are sorted by row, then by column."""
         counts = self.matrix.crow_indices().diff().long()
         return torch.arange(self.num_nodes, device=counts.device).repeat_interleave(counts)
 
     @cached_property
     def col(self) -> Tensor:
-        """Return the column of each entry."""
         return self.matrix.col_indices().long()
 
     @cached_property
     def order(self) -> Tensor:
-        """Return which entry of the matrix is entry `k` of the transpose."""
+        """Which entry of the matrix is entry `k` of the transpose."""
         return (self.col * self.num_nodes + self.row).argsort()
 
     def with_values(self, values: Tensor) -> Tensor:
@@ -108,7 +104,6 @@ class SparseOperator:
         return _csr_tensor(self.matrix.crow_indices(), self.matrix.col_indices(), values)
 
     def transposed_with_values(self, values: Tensor) -> Tensor:
-        """Return the transpose of `with_values(values)`."""
         reordered = values.index_select(0, self.order)
         return _csr_tensor(self.transpose.crow_indices(), self.transpose.col_indices(), reordered)
 
@@ -130,34 +125,22 @@ class SparseOperator:
 def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
     """Raise `ValueError` unless `edge_index` is `(2, E)`, integer, and names nodes that exist."""
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-        raise ValueError(
-            f"'edge_index' must be an integer tensor of shape (2, E) "
-            f"(got shape {tuple(edge_index.shape)}, {edge_index.dtype})"
-        )
-    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
-        raise ValueError(
-            f"'edge_index' must name nodes from 0 to {num_nodes - 1} "
-            f"(got {int(edge_index.min())} to {int(edge_index.max())})"
-        )
+        got = f"shape {tuple(edge_index.shape)}, {edge_index.dtype}"
+        raise ValueError(f"'edge_index' must be an integer tensor of shape (2, E) (got {got})")
+    low, high = map(int, edge_index.aminmax()) if edge_index.numel() else (0, -1)
+    if low < 0 or high >= num_nodes:
+        raise ValueError(f"'edge_index' must name nodes from 0 to {num_nodes - 1} (got {low} to {high})")
 
 
 def _assemble(
-    edge_index: Tensor,
-    num_nodes: int,
-    kind: OperatorKind,
-    edge_weight: Tensor | None,
-    epsilon: float,
-    dtype: torch.dtype,
+    edge_index: Tensor, size: int, kind: OperatorKind, edge_weight: Tensor | None, epsilon: float, dtype: torch.dtype
 ) -> csr_array:
-    """Return the matrix whose rows are the targets of the edges; columns are sorted, repeated edges added up.
-
-    SciPy counts the entries of each row and puts them in their places. Sorting all edges, as PyG's `coalesce` does,
-    takes several times as long and as much memory.
-    """
+    # SciPy counts the entries of each row and puts them in their places. Sorting all edges, as PyG's `coalesce` does,
+    # takes several times as long and as much memory.
     edges = edge_index.shape[1]
-    entries = edges if kind == "sage" else edges + num_nodes
+    entries = edges if kind == "sage" else edges + size
     # The sparse library takes 32-bit indices; PyTorch would copy longer ones for every product.
-    index_type = np.int32 if max(entries, num_nodes) <= np.iinfo(np.int32).max else np.int64
+    index_type = np.int32 if max(entries, size) <= np.iinfo(np.int32).max else np.int64
     ends = np.empty((2, entries), index_type)
     ends[:, :edges] = edge_index.cpu().numpy()
     ends[:, edges:] = np.arange(entries - edges)
@@ -171,7 +154,7 @@ def _assemble(
         weights[own] = 0
     else:
         weights[edges:] = 1.0 + epsilon
-    matrix = coo_array((weights, (ends[1], ends[0])), shape=(num_nodes, num_nodes)).tocsr()
+    matrix = coo_array((weights, (ends[1], ends[0])), shape=(size, size)).tocsr()
     if kind == "gat":
         matrix.data[:] = 1
     return matrix
@@ -192,24 +175,13 @@ def _normalise(matrix: csr_array, *, symmetrically: bool) -> None:
     matrix.data *= factor
 
 
-def _transpose(matrix: csr_array) -> csr_array:
-    """Return the transpose; the same object if the matrix is symmetric up to the last digits of its entries."""
-    transposed = matrix.T.tocsr()
+def _are_close(one: csr_array, other: csr_array) -> bool:
     # An edge's two directions are normalised in different orders: weighted ones may differ in the last digit.
-    closeness = 4 * np.finfo(matrix.dtype).eps
-    same = (
-        np.array_equal(matrix.indptr, transposed.indptr)
-        and np.array_equal(matrix.indices, transposed.indices)
-        and all(
-            np.allclose(matrix.data[i : i + _CHUNK], transposed.data[i : i + _CHUNK], closeness, 0)
-            for i in range(0, matrix.nnz, _CHUNK)
-        )
-    )
-    return matrix if same else transposed
-
-
-def _to_tensor(matrix: csr_array, device: torch.device) -> Tensor:
-    return _csr_tensor(*map(torch.from_numpy, (matrix.indptr, matrix.indices, matrix.data))).to(device)
+    closeness = 4 * np.finfo(one.dtype).eps
+    if not (np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)):
+        return False
+    parts = (slice(start, start + _CHUNK) for start in range(0, one.nnz, _CHUNK))
+    return all(np.allclose(one.data[part], other.data[part], closeness, 0) for part in parts)
 
 
 def _csr_tensor(pointers: Tensor, columns: Tensor, values: Tensor) -> Tensor:

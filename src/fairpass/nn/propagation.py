@@ -9,31 +9,105 @@ layer by layer, from `F = X_in`; `h_f` is the maximum mean discrepancy between t
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
+from fairpass.kernels.backend import EPS
 from fairpass.kernels.dispatch import Backend
-from fairpass.kernels.mmd import KernelName, SumOptions
-from fairpass.kernels.sums import EPS
-from fairpass.nn.convolution import Attention
-from fairpass.nn.fairness import FairnessTerm, RecordedTerm, ReplayedTerm, Term, descend, draw, spread
-from fairpass.nn.members import as_kernel_argument
+from fairpass.kernels.mmd import KernelName
+from fairpass.kernels.sums import SumOptions
+from fairpass.nn.convolution import Attention, Backbone
+from fairpass.nn.fairness import FairnessTerm, RecordedTerm, Reference, ReplayedTerm, Term, descend, draw, spread
+from fairpass.nn.layers import as_kernel_argument
 from fairpass.nn.operators import OperatorKind, SparseOperator
-from fairpass.nn.options import GMMDOptions
-from fairpass.nn.reference import Reference
-from fairpass.parameters import parameter
+from fairpass.parameters import Choice, Declared, Dimension, LogUniform, parameter
 
+Step = Literal["paper", "stable"]
+Bandwidth = Literal["fixed", "adaptive"]
 Graph = Tensor | SparseOperator
-# Returns the fairness term of the next layer, with the kernel and the weight that belong to an `F`.
 TermAt = Callable[[Tensor], Term]
 
-# The kernel sums' tolerance inside a layer; the error that is measured is some twenty times smaller.
-_EPS = 1e-5
-# Squares of larger entries, added up over the nodes, may overflow in float32.
-_LARGEST = 1e15
+_EPS = 1e-5  # the kernel sums' tolerance inside a layer; the measured error is some twenty times smaller
+_LARGEST = 1e15  # squares of larger entries, added up over the nodes, may overflow in float32
+
+
+_weight = partial(parameter, at_least=0, per_member=True)
+
+
+def weight_parameter(search: Dimension) -> Any:
+    """Declare the weight of fairness, which is searched in different ranges for GMMD and GMMD-S."""
+    return _weight(
+        None,
+        r"weight of fairness without units, :math:`16\lambda_f\alpha/\min_a N_a`, which means the same on every "
+        "graph; by default 100, and 1 for GMMD-S",
+        search,
+    )
+
+
+class GMMDOptions(Declared, kw_only=False):
+    """Options of the message passing, for the layer and for the classifier; the grid is the paper's."""
+
+    K: int = parameter(2, "number of layers of message passing", at_least=1, grid=Choice(2))
+    lambda_s: float = _weight(
+        1.0,
+        r"weight of smoothness, :math:`\lambda_s`; 0 leaves the graph out, and one layer is then as good as many",
+        Choice(0.0, 0.5, 1.0, 2.0),
+        Choice(0.0, 0.1, 0.5, 1.0, 2.0),
+    )
+    lambda_f: float | None = _weight(
+        None,
+        r"weight of fairness in the paper's units, :math:`\lambda_f`, instead of `weight`",
+        grid=Choice(0.0, 0.1, 0.5, 1.0, 5.0, 10.0),
+    )
+    alpha: float = parameter(
+        0.3,
+        r"parameter of the kernel :math:`k(x, y) = \exp(-\alpha\|x-y\|^2)`",
+        LogUniform(0.1, 2),
+        Choice(0.1, 0.3, 0.7, 1.0),
+        above=0,
+        per_member=True,
+    )
+    weight: float | None = weight_parameter(LogUniform(1, 10_000))
+    backbone: Backbone = parameter(
+        "gcn",
+        r'the smoothing operator: `"gcn"` :math:`\tilde A`; `"sage"`, the mean over the neighbours; `"gin"` '
+        r":math:`A + (1+\epsilon) I`, whose rows the stable step divides by their sums, because sums over thousands of "
+        'neighbours would outweigh the input; or `"gat"`, learnt attention over neighbours and self',
+    )
+    step: Step = parameter("stable", "how a layer descends the objective", grid=Choice("paper"))
+    bandwidth: Bandwidth = parameter(
+        "adaptive",
+        '`"fixed"` uses `alpha` as it is, and a network can escape the discrepancy by scaling up; `"adaptive"` '
+        "divides it by the spread of the representations, twice the mean squared distance to their mean",
+        grid=Choice("fixed"),
+    )
+    fair_steps: int = parameter(
+        4,
+        "kernel steps `J` in each stable layer; more of them trade accuracy for fairness",
+        Choice(2, 4, 6, 12),  # the time of an epoch grows with it
+        at_least=0,
+    )
+    momentum: bool = parameter(True, "whether these steps have momentum, which makes each go further", before=False)
+    sample: int | None = parameter(
+        None,
+        "number of nodes drawn from each group in each training pass, as in the paper; None: all nodes. Each "
+        "keeps the weight `1/N_a` of its whole group",
+        at_least=1,
+        grid=Choice(100),  # for German; the paper has 200 for Bail and 6,000 for Credit
+    )
+
+    default_weight: ClassVar[float] = 100.0
+
+    def check_parameters(self) -> None:
+        if self.lambda_f is not None and self.weight is not None:
+            got = f"{self.weight} and {self.lambda_f}"
+            raise ValueError(f"'weight' and 'lambda_f' must not be given together (got {got})")
+        if self.lambda_f is None and self.weight is None:
+            self.weight = self.default_weight
 
 
 class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
@@ -88,42 +162,32 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
 
     @classmethod
     def paper(cls, lambda_f: float, **options: Any) -> "GMMDPropagation":
-        """Return the layer as the paper configures it: its step, a fixed bandwidth, the raw `lambda_f`.
-
-        Give `sample` for its sampled nodes (100 on German, 200 on Bail, 6,000 on Credit).
-        """
+        """Return the paper's layer, which samples: `sample` is 100 on German, 200 on Bail and 6,000 on Credit."""
         return cls(lambda_f=lambda_f, **{"step": "paper", "bandwidth": "fixed", **options})
 
     def reset_parameters(self) -> None:
-        """Draw the attention vector again; nothing else is learnt here."""
+        """Draw the attention vector again; nothing else is learnt."""
         if self.attention is not None:
             self.attention.reset_parameters()
 
     def prepare(self, edge_index: Tensor, num_nodes: int, dtype: torch.dtype = torch.float32) -> SparseOperator:
         """Return the graph's operator, to be built once and passed to `forward`."""
-        return SparseOperator.from_edge_index(
-            edge_index, num_nodes, self.operator_kind, epsilon=self.epsilon, dtype=dtype
-        )
+        kind, epsilon = self.operator_kind, self.epsilon
+        return SparseOperator.from_edge_index(edge_index, num_nodes, kind, epsilon=epsilon, dtype=dtype)
 
     @property
     def operator_kind(self) -> OperatorKind:
-        """Return the kind of the operator that a layer multiplies with."""
+        """The kind of the operator that a layer multiplies with."""
         return "gin_mean" if self.backbone == "gin" and self.step == "stable" else self.backbone
 
     # Which kernel sums it takes depends on the data: a compiler leaves the layer as it is.
     @torch.compiler.disable  # type: ignore[untyped-decorator] # torch's own
     def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups, reference: Reference | None = None) -> Tensor:
-        """Return `F^(K)`.
-
-        With a `reference` (see :meth:`record`) the nodes move among those of the reference and not among each other;
-        `sens` must then be `reference.groups(...)`.
-        """
+        """Return `F^(K)`; with a `reference`, nodes move among those of it, and `sens` is `reference.groups(...)`."""
         if x_in.dim() < 2 or x_in.dtype not in (torch.float32, torch.float64):
-            raise ValueError(
-                f"'x_in' must be a float32 or float64 tensor (N, c) (got shape {tuple(x_in.shape)}, {x_in.dtype})"
-            )
-        groups = self._groups(x_in, sens)
-        term_at: TermAt = self._own_terms(groups) if reference is None else self._replayed_terms(groups, reference)
+            got = f"shape {tuple(x_in.shape)}, {x_in.dtype}"
+            raise ValueError(f"'x_in' must be a float32 or float64 tensor (N, c) (got {got})")
+        term_at = self._terms(self._groups(x_in, sens), reference)
         usable = x_in.detach().abs().amax((-2, -1), keepdim=True) < _LARGEST
         if bool(usable.all()):
             return self._propagate(x_in, graph, term_at)
@@ -134,7 +198,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     def record(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups, reference: Reference) -> None:
         """Record in `reference` what moves the nodes, so that others can move among them; without a batch axis."""
         groups = self._groups(x_in, sens)
-        term_at, layers = self._own_terms(groups), iter(reference)
+        term_at, layers = self._terms(groups), iter(reference)
         self._propagate(x_in, graph, lambda F: RecordedTerm(term_at(F), next(layers)))
         reference.scales = groups.scales.clone()
 
@@ -148,15 +212,15 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
             raise ValueError(f"'sens' must have {x_in.shape[-2]} entries (got {groups.membership.shape[-2]})")
         return groups
 
-    def _own_terms(self, groups: Groups) -> Callable[[Tensor], FairnessTerm]:
+    def _terms(self, groups: Groups, reference: Reference | None = None) -> Callable[[Tensor], Any]:
+        """Return a function that makes the fairness term of the next layer, at its `F`."""
+        if reference is not None:
+            replayed, layers = self._discrepancy(groups, _EPS), iter(reference)
+            return lambda F: ReplayedTerm(next(layers), replayed)
         # Other nodes take part at each call in training, always the same in evaluation.
         drawn = draw(groups, self.sample, None if self.training else self.sample_seed)
         discrepancy = self._discrepancy(groups if drawn is None else groups.rows(drawn), _EPS)
         return lambda F: self._term(F, discrepancy, drawn)
-
-    def _replayed_terms(self, groups: Groups, reference: Reference) -> TermAt:
-        discrepancy, layers = self._discrepancy(groups, _EPS), iter(reference)
-        return lambda F: ReplayedTerm(next(layers), discrepancy)
 
     def _propagate(self, x_in: Tensor, graph: Graph, term_at: TermAt) -> Tensor:
         smooths = bool(self.lambda_s.any()) if isinstance(self.lambda_s, Tensor) else self.lambda_s > 0
@@ -176,7 +240,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     def _layer(
         self, F: Tensor, smoothed: Tensor | None, x_in: Tensor, operator: SparseOperator, term_at: TermAt
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the next `F` and, if it was needed, the operator's product with it; `smoothed` is that with `F`."""
+        # `smoothed` is the operator's product with `F`; returns it for the next `F` if it was needed.
         gamma = 1 / (1 + self.lambda_s)
         if smoothed is None:
             smoothed = self._smooth(F, operator)
@@ -216,7 +280,6 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
         return Discrepancy(groups, simplified=self.simplified, kernel=self.kernel, **sums)
 
     def _term(self, F: Tensor, discrepancy: Discrepancy, drawn: Tensor | None) -> FairnessTerm:
-        """Return the fairness term with the kernel and the weight that belong to this `F`."""
         alpha = torch.as_tensor(as_kernel_argument(self.alpha), dtype=F.dtype, device=F.device).expand(F.shape[:-2])
         if self.bandwidth == "adaptive":
             alpha = alpha / spread(F, drawn).clamp(min=torch.finfo(F.dtype).tiny ** 0.5)
@@ -231,12 +294,9 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
         return operator @ F if self.attention is None else self.attention(F, operator)
 
     def __repr__(self) -> str:
-        fairness = f"lambda_f={self.lambda_f}" if self.lambda_f is not None else f"weight={self.weight}"
-        return (
-            f"{type(self).__name__}(K={self.K}, lambda_s={self.lambda_s}, {fairness}, alpha={self.alpha}, backbone="
-            f"{self.backbone!r}, step={self.step!r}, bandwidth={self.bandwidth!r}, fair_steps={self.fair_steps}, "
-            f"sample={self.sample})"
-        )
+        values = {name: getattr(self, name) for name in GMMDOptions.declared}
+        shown = ", ".join(f"{name}={value!r}" for name, value in values.items() if value is not None)
+        return f"{type(self).__name__}({shown})"
 
 
 class GMMDSPropagation(GMMDPropagation, kw_only=False):

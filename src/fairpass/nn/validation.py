@@ -14,10 +14,7 @@ def check_choice(name: str, value: str, choices: Any) -> None:
 
 
 def check_precision(name: str, x: Tensor) -> None:
-    """Raise `ValueError` unless a tensor is in single or double precision.
-
-    Half precision is not enough for sums over many neighbours, and sparse products do not support it everywhere.
-    """
+    # Half precision is not enough for sums over many neighbours, and sparse products do not support it everywhere.
     if x.dtype not in (torch.float32, torch.float64):
         raise ValueError(f"'{name}' must be float32 or float64 (got {str(x.dtype).removeprefix('torch.')})")
 
@@ -32,7 +29,6 @@ class LateBuffers(nn.Module):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the module's own buffers are empty."""
         return all(value is None for value in self._buffers.values())
 
 

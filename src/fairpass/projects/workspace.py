@@ -15,7 +15,7 @@ from fairpass import __version__
 from fairpass.datasets import from_tables
 from fairpass.datasets.splits import check_cells
 from fairpass.errors import DataError
-from fairpass.files import sha256, write_text
+from fairpass.files import read_document, sha256, write_document
 from fairpass.methods import NodeClassifier, load_model
 from fairpass.projects.config import Config
 
@@ -70,7 +70,7 @@ class Workspace:
 
     def write(self, name: str, document: Any) -> str:
         """Write a JSON file and return its name."""
-        write_text(self.path(name), json.dumps(document, indent=2, allow_nan=False) + "\n")
+        write_document(self.path(name), document)
         return name
 
     def read(self, name: str) -> Any:
@@ -112,9 +112,10 @@ class Workspace:
         if not path.exists():
             return {}
         try:
-            stored = self.read(MANIFEST)
-            if stored["kind"] != _KIND:
-                raise ValueError(f"it is a {stored['kind']}")
-            return {name: Record(**record) for name, record in stored["steps"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{str(path)!r} is damaged ({error}): remove it, or choose another directory") from None
+            return read_document(path, _KIND, _records)
+        except DataError as error:
+            raise DataError(f"{error}: remove it, or choose another directory") from None
+
+
+def _records(manifest: Mapping[str, Any]) -> dict[str, Record]:
+    return {name: Record(**record) for name, record in manifest["steps"].items()}

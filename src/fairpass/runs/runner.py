@@ -180,7 +180,7 @@ def _in_words(problem: Exception | None) -> str | None:
 def _outcome(model: NodeClassifier, evaluation: Evaluation) -> dict[str, Any]:
     """Return selected epoch, threshold and metrics (in percent) as records hold them."""
     chosen, window = model.selected_, model.training.window
-    # What validation says of the final decisions, or averaged as in the selection of epochs.
+    # The validation score of the final decisions, or averaged as in the selection of epochs.
     selection = chosen.selection if window == 1 else model.history_.smoothed(model.epoch_, window)
     validation = {name: _digits(100 * value) for name, value in chosen.metrics.items()}
     test = {

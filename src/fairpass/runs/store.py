@@ -85,7 +85,7 @@ class RunStore:
         return self._records.get(spec.key)
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """Return the runs that have no record, or one of an accident (out of memory, say), each once."""
+        """Return, each once, the runs that have no record or failed by accident (for example, out of memory)."""
         todo = {spec.key: spec for spec in specs}
         return [spec for key, spec in todo.items() if key not in self._records or self._records[key].get("retry")]
 

@@ -19,7 +19,7 @@ def ranks(means: pd.DataFrame, digits: int = 2) -> pd.DataFrame:
 
     Args:
         means: numbers to compare.
-        digits: equal after rounding to so many decimals is a tie; 2, as tables print them.
+        digits: values that are equal after rounding to this many decimals are a tie; tables print two.
     """
     made = means.map(lambda value: round(float(value), digits))
     for label in made:

@@ -53,8 +53,8 @@ class Point(Configuration):
 def informative(points: Iterable[Point]) -> list[Point]:
     """Return the points that are not near constant, or all of them if there are no others.
 
-    A classifier that says the same of everybody is fair and, where one label is common, often right, but of no use: it
-    must not displace useful ones.
+    A classifier that predicts the same for everybody is fair and, if one label is common, often right, but of no use:
+    it must not displace useful ones.
     """
     points = list(points)
     if not points:

@@ -83,7 +83,7 @@ class Tuned:
 
 
 def draw_front(tuned: Tuned, path: str | os.PathLike[str], *, title: str = "") -> Path:
-    """Write a picture of utility against unfairness, with the front; the file's ending says in which format."""
+    """Plot utility against unfairness, with the front, to a file; its extension determines the format."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

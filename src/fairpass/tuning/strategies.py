@@ -25,7 +25,7 @@ def directions(strategy: Strategy) -> tuple[Direction, ...]:
 
 
 def values(point: Point, strategy: Strategy) -> list[float]:
-    """Return what the sampler is told about a configuration.
+    """Return the values of a configuration that are reported to the sampler.
 
     A near-constant one counts as the worst possible: on many graphs a constant has the largest sum of all, and the
     search would look for nothing else.
@@ -53,7 +53,7 @@ def _sampler(strategy: Strategy, seed: int) -> BaseSampler:
 class SeededSampler(BaseSampler):
     """A strategy's sampler whose random numbers depend only on a seed and the trial's number.
 
-    A search that was interrupted goes on as it would have, and no two processes propose the same.
+    An interrupted search continues as it would have, and no two processes propose the same.
 
     Attributes:
         fixed: values that the next proposals must have.

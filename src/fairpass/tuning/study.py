@@ -1,6 +1,6 @@
 """The Optuna study behind a search: it outlives a process and may be shared by several.
 
-Each search signs its trials and gives signs of life, so that the trials of one that is gone can be given up.
+Each search signs its trials and records that it is alive, so that others can give up the trials of one that has ended.
 """
 
 import os

@@ -24,9 +24,9 @@ from fairpass.tuning.spaces import Configurations
 from fairpass.tuning.strategies import SeededSampler, distribution, values
 from fairpass.tuning.study import give_up, running, sign
 
-# At most so many configurations at once: with more, a strategy would have to propose too many without feedback.
+# Configurations in one batch, at most: with more, a strategy would have to propose too many without feedback.
 _BATCH = 8
-# After so many failures and no success, the configurations are not to blame.
+# After this many failures and no success, the configurations are not to blame.
 _HOPELESS = 3
 # How often the pruner looks at a trial.
 _LOOKS = 20

@@ -1,44 +1,36 @@
 """The base of all classifiers: fit, predict, evaluate, save and load."""
 
 import hashlib
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast, get_args
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass import __version__
-from fairpass.errors import DataError, NotFittedError
+from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods.best import Candidate, fit_candidates
-from fairpass.methods.estimator import Estimator
-from fairpass.methods.model_file import KIND, method_of, restored, stored_parameters
+from fairpass.methods.estimator import Estimator, stored_parameters
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
-from fairpass.training import (
-    Callback,
-    Checkpoint,
-    EpochRecord,
-    FitState,
-    History,
-    Program,
-    Task,
-    fingerprint,
-    seeded,
-    train,
-)
+from fairpass.nn.validation import check_choice
+from fairpass.training import Checkpoint, EpochRecord, History, Program, Training
+from fairpass.training.loop import Callback, FitState, seeded, train
 from fairpass.training.program import scores
 from fairpass.training.scoring import ReferenceName, UnknownGroup
 from fairpass.training.settings import Postprocess, is_available
-from fairpass.training.task import SplitName
+from fairpass.training.task import RememberedTask, SplitName, Task, fingerprint
 from fairpass.training.tensors import read_tensors, to_json, write_tensors
 
+KIND = "fairpass model"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
@@ -51,13 +43,11 @@ class NodeClassifier(Estimator, ABC):
     Attributes after `fit`:
         program_: the trained networks.
         history_: the record of every epoch.
-        threshold_: the score above which a prediction is positive (None with more than two classes, and with
-            thresholds per group).
-        group_thresholds_: the thresholds per group, with `postprocess="thresholds"`; else None.
-        epoch_: the selected epoch.
-        selected_: its record, with the metrics of the final decisions.
-        chosen_: the hyper-parameters of the candidate that validation chose, if there were several; else None.
-        candidates_: the hyper-parameters of all candidates, each with its validation `score`.
+        threshold_: the score above which a prediction is positive; None with more than two classes or with
+            `group_thresholds_`, the thresholds of `postprocess="thresholds"`.
+        epoch_: the selected epoch, and `selected_` its record with the metrics of the final decisions.
+        chosen_: the hyper-parameters of the candidate that validation chose, if there were several; `candidates_` are
+            those of all, each with its validation `score`.
         provenance_: the `provenance` of the fitted graph.
     """
 
@@ -73,10 +63,7 @@ class NodeClassifier(Estimator, ABC):
         """
 
     def candidates(self, best: "NodeClassifier | None", number: int) -> "Sequence[NodeClassifier]":
-        """Return the classifiers of round `number` of a choice on validation, given the best of the rounds before.
-
-        By default there is no choice.
-        """
+        """Return what validation chooses among in round `number`, given the best so far; by default nothing."""
         return ()
 
     def fit(
@@ -122,12 +109,8 @@ class NodeClassifier(Estimator, ABC):
         program, device = self._fitted(), self._header["training"]["device"]
         if reference is None:
             reference = "fitted" if program.keeps_reference else "batch"
-        for name, value, kind in (
-            ("reference", reference, ReferenceName),
-            ("unknown_group", unknown_group, UnknownGroup),
-        ):
-            if value not in get_args(kind):
-                raise ValueError(f"'{name}' must be one of {get_args(kind)} (got {value!r})")
+        check_choice("reference", reference, ReferenceName)
+        check_choice("unknown_group", unknown_group, UnknownGroup)
         if reference == "fitted" and not program.keeps_reference:
             raise ValueError("'reference' must be 'batch' for this model: it keeps no reference (got 'fitted')")
         task = Task(data, device, need_masks=False)
@@ -143,8 +126,7 @@ class NodeClassifier(Estimator, ABC):
     def predict(self, data: Data, **scoring: Any) -> Tensor:
         """Return the predicted class of every node, `(N,)`; keyword arguments as for `predict_proba`.
 
-        Thresholds per group need the group of every node. Their random decisions are drawn from the training seed, node
-        by node.
+        Thresholds per group need the group of every node; random decisions are drawn from the training seed.
         """
         return self.decide(data, self.predict_proba(data, **scoring))
 
@@ -195,32 +177,51 @@ class NodeClassifier(Estimator, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted classifier to one safetensors file; it contains no code."""
-        program = self._fitted()
-        header = {**self._header, "history": self.history_.to_list()}
-        return write_tensors(path, KIND, program.state_dict(), header)
+        state = self._fitted().state_dict()
+        return write_tensors(path, KIND, state, {**self._header, "history": self.history_.to_list()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]) -> Self:
-        """Read a classifier that `save` wrote; its predictions are identical to the last bit.
-
-        `NodeClassifier.load` reads models of every method.
+        """Read a classifier that `save` wrote; `NodeClassifier.load` reads models of every method.
 
         Args:
-            path: a safetensors file.
             device: where to put it; by default where it was fitted, or on the CPU if that is not available.
             code: hyper-parameters that are functions; a file holds only their names.
         """
         tensors, header = read_tensors(path, KIND)
         settings = header["training"]
         settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
-        found = method_of(header, cls, path)
-        model, program = restored(found, tensors, header, code, path)
+        found = cls._class_of(header["method"], path)
+        try:
+            model = found(**found._read(header["parameters"], code), training=Training(**settings))
+            built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
+            with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
+                program = built.build(RememberedTask(header["sizes"]))
+            program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
+            program.check_state()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ModelFileError(
+                f"'{path}' does not fit this version of {found.name!r} (it was written with {header['versions']}): "
+                f"{error}"
+            ) from None
         model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
-        return cast("Self", model)
+        return model
+
+    @classmethod
+    def _class_of(cls, name: str, path: str | os.PathLike[str]) -> type[Self]:
+        """Return the class of a stored model: this one, or any subclass if this is abstract."""
+        from fairpass.methods.registry import UnknownMethodError, method
+
+        try:
+            found = method(name) if inspect.isabstract(cls) else cls
+        except UnknownMethodError as error:
+            raise ModelFileError(f"'{path}' holds a model that cannot be read here: {error}") from None
+        if not issubclass(found, cls) or (found is cls and cls.name != name):
+            raise ModelFileError(f"'{path}' must hold a {cls.__name__} model (got one of method {name!r})")
+        return found
 
     @classmethod
     def _read(cls, stored: Mapping[str, Any], code: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
-        """Return stored hyper-parameters as arguments, functions from `code`."""
         named = {name: value["function"] for name, value in stored.items() if isinstance(value, Mapping)}
         if lacking := sorted(named.keys() - code.keys()):
             raise ValueError(f"'{lacking[0]}' must be given to 'load', it was the function {named[lacking[0]]!r}")
@@ -232,12 +233,11 @@ class NodeClassifier(Estimator, ABC):
         return name.replace(".convolutions.", ".layers.")
 
     def is_fit_of(self, candidate: "NodeClassifier", data: Data) -> bool:
-        """Return whether this fitted classifier is the result of fitting `candidate` to a graph."""
+        """Return whether this is what fitting `candidate` to a graph results in."""
         wanted = candidate._describe(Task(data, candidate.training.device), data)
         return _identity(self._header) == _identity(wanted)
 
     def _become_best(self, tried: Sequence[Candidate], header: dict[str, Any]) -> Self:
-        """Become the best of some candidates, and remember the scores of the others."""
         best = tried[0].classifier
         found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
         mine = {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
@@ -258,13 +258,12 @@ class NodeClassifier(Estimator, ABC):
 
     @property
     def postprocess(self) -> Postprocess:
-        """Return how scores become decisions after training."""
         return self.training.postprocess
 
     @property
     def trains_alone(self) -> bool:
-        """Return whether this classifier cannot be part of a population."""
-        return not self.joins_populations
+        """Whether this classifier cannot be trained with others as one population (see `fairpass.runs`)."""
+        return True
 
     def _check_task(self, task: Task) -> None:
         """Raise `DataError` if the method cannot be fitted to this graph; called before training."""
@@ -275,8 +274,7 @@ class NodeClassifier(Estimator, ABC):
             check_thresholds(task)
 
     def _accept(self, program: Program, progress: FitState, header: dict[str, Any], task: Task) -> None:
-        """Become the result of a fit that has just ended, or raise `DivergedError`."""
-        selected = progress.selected
+        selected = progress.selected  # raises `DivergedError` if there is none
         header = {**header, "threshold": selected.threshold, "epoch": selected.epoch}
         if self.postprocess == "thresholds":
             header |= fit_thresholds(program, task, self.training)
@@ -294,13 +292,11 @@ class NodeClassifier(Estimator, ABC):
         self.provenance_: dict[str, Any] | None = header["provenance"]
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's description of the estimator: a classifier that needs labels."""
         from sklearn.utils import ClassifierTags, Tags, TargetTags
 
         return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether the classifier is fitted, for scikit-learn's `check_is_fitted`."""
         return hasattr(self, "program_")
 
     def _fitted(self) -> Program:

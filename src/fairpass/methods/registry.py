@@ -16,15 +16,15 @@ from fairpass.errors import FairpassError
 from fairpass.methods.base import NodeClassifier
 
 OWN: dict[str, str] = {
-    "constant": "fairpass.methods.plain:Constant",
+    "constant": "fairpass.methods.closed_form:Constant",
     "gcn": "fairpass.methods.plain:GCN",
     "gin": "fairpass.methods.plain:GIN",
     "gat": "fairpass.methods.plain:GAT",
     "sage": "fairpass.methods.plain:SAGE",
     "mlp": "fairpass.methods.plain:MLPClassifier",
-    "logistic": "fairpass.methods.plain:Logistic",
-    "thresholds": "fairpass.methods.thresholds:Thresholds",
-    "exponentiated-gradient": "fairpass.methods.exponentiated_gradient:ExponentiatedGradient",
+    "logistic": "fairpass.methods.closed_form:Logistic",
+    "thresholds": "fairpass.methods.plain:Thresholds",
+    "exponentiated-gradient": "fairpass.methods.closed_form:ExponentiatedGradient",
     "mmd": "fairpass.methods.mmd:MMD",
     "fmp": "fairpass.methods.fmp:FMP",
     "nifty": "fairpass.methods.nifty:NIFTY",

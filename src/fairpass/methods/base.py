@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
-from fairpass.methods.best import Candidate, fit_candidates
+from fairpass.methods.best import fit_candidates
 from fairpass.methods.estimator import Estimator, stored_parameters
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
@@ -29,6 +29,8 @@ from fairpass.training.scoring import ReferenceName, UnknownGroup
 from fairpass.training.settings import Postprocess, is_available
 from fairpass.training.task import RememberedTask, SplitName, Task, fingerprint
 from fairpass.training.tensors import read_tensors, to_json, write_tensors
+
+FilePath = str | os.PathLike[str]
 
 KIND = "fairpass model"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
@@ -66,9 +68,7 @@ class NodeClassifier(Estimator, ABC):
         """Return what validation chooses among in round `number`, given the best so far; by default nothing."""
         return ()
 
-    def fit(
-        self, data: Data, *, callbacks: Sequence[Callback] = (), checkpoint: str | os.PathLike[str] | None = None
-    ) -> Self:
+    def fit(self, data: Data, *, callbacks: Sequence[Callback] = (), checkpoint: FilePath | None = None) -> Self:
         """Train on a graph and return the classifier itself.
 
         Args:
@@ -83,7 +83,12 @@ class NodeClassifier(Estimator, ABC):
         header = self._describe(task, data)
         self._check_task(task)
         if self.candidates(None, 0):
-            return self._become_best(fit_candidates(self, data, callbacks, checkpoint), header)
+            tried = fit_candidates(self, data, callbacks, checkpoint)
+            best = tried[0].classifier
+            found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
+            header |= {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
+            self._assume(best.program_, best.history_, {**best._header, **header})
+            return self
         store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
         with seeded(training.seed, deterministic=training.deterministic):
             program = self.build(task).to(task.device)
@@ -99,9 +104,9 @@ class NodeClassifier(Estimator, ABC):
 
         Args:
             data: PyG `Data` with `x` and `edge_index`, and `sens` where it is known; one node is enough.
-            reference: `"fitted"` scores every node among the nodes of the fitted graph: the score depends on the node
-                and its neighbours only, not on the other nodes of `data`. `"batch"` scores the nodes among each other;
-                it is the default only for models that sample nodes or were written by version 0.1.
+            reference: `"fitted"` scores nodes among those of the fitted graph, so that a score depends on the node and
+                its neighbours only. `"batch"` scores the nodes of `data` among each other; it is the default only for
+                models that sample nodes or were written by version 0.1.
             unknown_group: what methods that need a node's group do without it: `"none"` corrects nothing;
                 `"estimate"` averages the correction over the groups, weighted by an estimate from the features;
                 `"error"` raises a `DataError`.
@@ -151,8 +156,6 @@ class NodeClassifier(Estimator, ABC):
         """Return the accuracy and fairness of the predictions on the labelled nodes of a split.
 
         Args:
-            data: the fitted graph or another.
-            split: the nodes to evaluate.
             undefined: what to do if a label or group is missing, so that a metric is undefined: `"error"` or `"nan"`.
             bootstrap: number of resamples for confidence intervals; 0 for none.
             scoring: `reference` and `unknown_group`, as for `predict_proba`.
@@ -175,13 +178,13 @@ class NodeClassifier(Estimator, ABC):
             bootstrap=bootstrap,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: FilePath) -> Path:
         """Write the fitted classifier to one safetensors file; it contains no code."""
         state = self._fitted().state_dict()
         return write_tensors(path, KIND, state, {**self._header, "history": self.history_.to_list()})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]) -> Self:
+    def load(cls, path: FilePath, *, device: str | None = None, **code: Callable[..., Any]) -> Self:
         """Read a classifier that `save` wrote; `NodeClassifier.load` reads models of every method.
 
         Args:
@@ -200,15 +203,13 @@ class NodeClassifier(Estimator, ABC):
             program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
             program.check_state()
         except (TypeError, ValueError, RuntimeError) as error:
-            raise ModelFileError(
-                f"'{path}' does not fit this version of {found.name!r} (it was written with {header['versions']}): "
-                f"{error}"
-            ) from None
+            written = f"it was written with {header['versions']}"
+            raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} ({written}): {error}") from None
         model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
         return model
 
     @classmethod
-    def _class_of(cls, name: str, path: str | os.PathLike[str]) -> type[Self]:
+    def _class_of(cls, name: str, path: FilePath) -> type[Self]:
         """Return the class of a stored model: this one, or any subclass if this is abstract."""
         from fairpass.methods.registry import UnknownMethodError, method
 
@@ -237,15 +238,8 @@ class NodeClassifier(Estimator, ABC):
         wanted = candidate._describe(Task(data, candidate.training.device), data)
         return _identity(self._header) == _identity(wanted)
 
-    def _become_best(self, tried: Sequence[Candidate], header: dict[str, Any]) -> Self:
-        best = tried[0].classifier
-        found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
-        mine = {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
-        self._assume(best.program_, best.history_, {**best._header, **header, **mine})
-        return self
-
     def _describe(self, task: Task, data: Data) -> dict[str, Any]:
-        """Return what is known of a fit before it begins: the start of the model's header, and the fit's identity."""
+        """Return what is known before a fit begins."""
         return {
             "method": self.name,
             "parameters": stored_parameters(self.hyperparameters),
@@ -306,7 +300,6 @@ class NodeClassifier(Estimator, ABC):
         return program
 
     def _check_names(self, what: str, names: list[str]) -> None:
-        """Raise `DataError` if both graphs have names, and not the same ones in the same order."""
         fitted = self._header["sizes"][what]
         if names and fitted and names != fitted:
             different = ", ".join(f"{a!r} for {b!r}" for a, b in zip(names, fitted, strict=False) if a != b)

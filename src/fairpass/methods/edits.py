@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from fairpass.methods import networks
 from fairpass.methods.edits_debias import debias
@@ -82,7 +81,6 @@ class _Debiased(networks.Network):
         self.settings = settings.with_params()
         for name in ("edges", "fitted_edges", "scales", "kept", "wasserstein"):
             self.register_buffer(name, None)
-        self._operator: SparseOperator | None = None
 
     def prepare(self, task: Task, training: Training) -> None:
         contrast = _contrast(task)
@@ -93,30 +91,20 @@ class _Debiased(networks.Network):
         by_gap = gap.argsort(descending=True, stable=True)
         dropped = by_gap[found.scales[by_gap].argsort(stable=True)[: self.settings.drop]]
         self.kept = torch.ones_like(found.scales).index_fill_(0, dropped, 0)
-        self._operator = None
-
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        self._operator = None  # that of the previous edges
-        return super().load_state_dict(*args, **kwargs)
+        task.cache.pop(self, None)
 
     def forward(self, task: Task) -> Tensor:
-        logits: Tensor = self.network(task.x * self.kept, self.operator(task))
+        if self not in task.cache:
+            edges = self.edges
+            if not torch.equal(task.edge_index, self.fitted_edges):
+                logger.warning("EDITS debiased the edges of the fitted graph; these are different and used unchanged")
+                edges = task.edge_index
+            backbone = self.network.backbone
+            task.cache[self] = SparseOperator.from_edge_index(edges, task.num_nodes, backbone, dtype=task.x.dtype)
+        logits: Tensor = self.network(task.x * self.kept, task.cache[self])
         return logits
-
-    def operator(self, task: Task) -> SparseOperator:
-        if not torch.equal(task.edge_index, self.fitted_edges):
-            logger.warning("EDITS debiased the edges of the fitted graph; these are different and are used unchanged")
-            return task.operator(self.network.backbone)
-        if self._operator is None:
-            debiased = Task(Data(x=task.x, edge_index=self.edges), task.device, need_masks=False)
-            self._operator = debiased.operator(self.network.backbone)
-        return self._operator
 
 
 def _contrast(task: Task) -> Tensor:
-    """Return `q` of `edits_debias`."""
-    contrast = torch.zeros(task.num_nodes, dtype=task.x.dtype, device=task.device)
-    for group, sign in ((0, 1.0), (1, -1.0)):
-        members = task.sens == group
-        contrast[members] = sign / members.sum()
-    return contrast
+    """Return `q`, whose product with a column is the difference of the groups' means."""
+    return task.groups.membership[:, 0] - task.groups.membership[:, 1]

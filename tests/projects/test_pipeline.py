@@ -233,6 +233,6 @@ def test_a_group_that_lacks_a_label(tmp_path: Path) -> None:
     table = applicants()
     table.loc[(table["ethnicity"] == "Coro") & (table["decision"] == "referred"), "decision"] = "declined"
     table.to_csv(tmp_path / "applicants.csv", index=False)
-    with pytest.raises(DataError, match=r"group 'Coro' has no node with label 'referred' in the val split .0 in all"):
+    with pytest.raises(DataError, match=r"group 'Coro' has no node of label 'referred' in the val split .0 in all"):
         run(path)
     assert manifest(path)["steps"]["load"]["status"] == "failed"

@@ -24,8 +24,7 @@ from fairpass.metrics.inputs import Undefined
 from fairpass.nn.validation import check_choice
 from fairpass.training import Checkpoint, EpochRecord, History, Program, Training
 from fairpass.training.loop import Callback, FitState, seeded, train
-from fairpass.training.program import scores
-from fairpass.training.scoring import ReferenceName, UnknownGroup
+from fairpass.training.program import ReferenceName, UnknownGroup, scores
 from fairpass.training.settings import Postprocess, is_available
 from fairpass.training.task import RememberedTask, SplitName, Task, fingerprint
 from fairpass.training.tensors import read_tensors, to_json, write_tensors

@@ -76,11 +76,7 @@ class _Adversarial(networks.SeveralOptimizers):
         self.register_buffer("draw", torch.randint(2**62, ()))
 
     def forward(self, task: Task) -> Tensor:
-        return two_logits(self.classifier(self._encode(task)))
-
-    def _encode(self, task: Task) -> Tensor:
-        hidden: Tensor = self.encoder(task.x, task.operator(self.encoder.backbone))
-        return hidden
+        return two_logits(self.classifier(networks.encode(self.encoder, task.x, task)))
 
     def configure(self, training: Training) -> None:
         self.optimizers = {
@@ -101,7 +97,7 @@ class _Adversarial(networks.SeveralOptimizers):
 
     def epoch(self, task: Task) -> dict[str, float]:
         sens = self.beliefs(task)
-        hidden = self._encode(task)
+        hidden = networks.encode(self.encoder, task.x, task)
         logit = self.classifier(hidden)
         train = task.train_nodes
         by_label = bce(logit[train, 0], task.y[train].to(logit))

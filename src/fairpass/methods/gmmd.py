@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from math import sqrt
 from typing import Any, ClassVar, Literal, Self
 
 import torch
+from scipy.linalg import helmert
 from torch import Tensor, nn
 
 from fairpass.errors import DataError
@@ -14,13 +14,13 @@ from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import Encoder, GMMDPropagation, GMMDSPropagation, SparseOperator
 from fairpass.nn.calibration import KNOTS, GroupEstimator, calibrate, calibrated
-from fairpass.nn.encoder import EncoderKind
+from fairpass.nn.convolution import EncoderKind
 from fairpass.nn.layers import FeatureScaler, InputScale, norm_statistics
 from fairpass.nn.propagation import GMMDOptions, weight_parameter
 from fairpass.nn.validation import check_buffers
 from fairpass.parameters import Choice, Dimension, LogUniform, parameter
 from fairpass.training import Program, Task, Training
-from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
+from fairpass.training.program import ReferenceName, UnknownGroup, group_shares
 
 Criterion = Literal["dp", "eo", "odds"]
 Columns = Literal["centred", "all"]
@@ -96,16 +96,14 @@ class GMMD(GMMDOptions, NodeClassifier):
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.sample is not None and self.criterion != "dp":
-            raise ValueError(
-                f"'sample' must be None for criterion {self.criterion!r}, which compares all nodes (got {self.sample})"
-            )
+            why = f"criterion {self.criterion!r}, which compares all nodes"
+            raise ValueError(f"'sample' must be None for {why} (got {self.sample})")
 
     @classmethod
     def paper(cls, **options: Any) -> Self:
         """Return the paper's configuration: 100 sampled nodes, its step, fixed alpha, its scaling of `lambda_f = 1`.
 
-        `P` has the sizes of the whole groups, and only `lambda_f` is multiplied by the sampled ones. `options` are
-        the parameters over which the paper searches, such as `lambda_f`, `K` or `sample`, and `training`.
+        `options` are parameters over which the paper searches, such as `lambda_f`, `K` or `sample`, and `training`.
         """
         grid = {name: each.ends() for name, each in cls.space("grid").items()}
         fixed = {name: values[0] for name, values in grid.items() if len(values) == 1}
@@ -207,9 +205,8 @@ class FairMessagePassing(Program):
 
     @property
     def is_random(self) -> bool:
-        if self.propagation.sample is not None or not isinstance(self.encoder, Encoder):
-            return True
-        return self.encoder.dropout > 0
+        samples = self.propagation.sample is not None
+        return samples or not isinstance(self.encoder, Encoder) or self.encoder.dropout > 0
 
     def prepare(self, task: Task, training: Training) -> None:
         self.scaler.fit(task.x)
@@ -247,14 +244,12 @@ class FairMessagePassing(Program):
 
     def encode(self, task: Task) -> Tensor:
         x = self.scaler(task.x)
-        if not isinstance(self.encoder, Encoder):
-            logits: Tensor = self.encoder(x, task.edge_index)
-            expected = (len(x), len(self.basis))
-            if logits.shape != expected:
-                raise ValueError(f"'encoder' must return logits of shape {expected} (got {tuple(logits.shape)})")
-            return logits
-        backbone = self.encoder.backbone
-        logits = self.encoder(x, None if backbone is None else task.operator(backbone))
+        if isinstance(self.encoder, Encoder):
+            return networks.encode(self.encoder, x, task)
+        logits: Tensor = self.encoder(x, task.edge_index)
+        expected = (len(x), len(self.basis))
+        if logits.shape != expected:
+            raise ValueError(f"'encoder' must return logits of shape {expected} (got {tuple(logits.shape)})")
         return logits
 
     @torch.no_grad()
@@ -298,8 +293,4 @@ class FairMessagePassing(Program):
 
 def contrasts(num_classes: int) -> Tensor:
     """Return an orthonormal basis `(c, c - 1)` of what is orthogonal to equal logits (Helmert's contrasts)."""
-    basis = torch.zeros(num_classes, num_classes - 1)
-    for k in range(1, num_classes):
-        basis[:k, k - 1] = -1 / sqrt(k * (k + 1))
-        basis[k, k - 1] = k / sqrt(k * (k + 1))
-    return basis
+    return -torch.tensor(helmert(num_classes).T, dtype=torch.get_default_dtype())

@@ -34,6 +34,12 @@ def widths(classifier: Any, task: Task) -> tuple[int, ...]:
     return (task.num_features, *[classifier.hidden] * (classifier.num_layers - 1), task.num_classes)
 
 
+def encode(network: Encoder, x: Tensor, task: Task) -> Tensor:
+    """Return the output of a network on a graph with features `x`."""
+    encoded: Tensor = network(x, None if network.backbone is None else task.operator(network.backbone))
+    return encoded
+
+
 class Published(NodeClassifier):
     """A method whose authors published settings for the benchmark graphs."""
 
@@ -69,9 +75,7 @@ class Network(Program):
         return self.network.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
-        backbone = self.network.backbone
-        logits: Tensor = self.network(task.x, None if backbone is None else task.operator(backbone))
-        return logits
+        return encode(self.network, task.x, task)
 
 
 class SeveralOptimizers(Program):

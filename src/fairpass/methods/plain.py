@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import Encoder
-from fairpass.nn.encoder import EncoderKind
+from fairpass.nn.convolution import EncoderKind
 from fairpass.parameters import Choice, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.settings import Postprocess

@@ -15,11 +15,11 @@ from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
 from fairpass.metrics import Metric, catalog
 from fairpass.metrics.catalog import BY_LABEL
-from fairpass.report import Evidence, collect, sections, write_report
+from fairpass.report import Evidence, collect, write_report
+from fairpass.report import page as page_module
 from fairpass.report.overview import Part
-from fairpass.report.page import render
-from fairpass.report.sections import Section
-from fairpass.report.templating import environment
+from fairpass.report.page import Section, render
+from fairpass.report.text import environment
 
 REQUESTS = re.compile(
     r"""(?:src|href|action|poster|data)\s*=\s*["']?\s*(?:https?:)?//"""
@@ -181,7 +181,7 @@ def test_a_section_is_a_template_and_an_entry(evidence: Evidence, monkeypatch: p
     assert loader is not None
     template = "<p>{{ plural(own.count, 'method') }} on {{ e.title }}</p>"
     monkeypatch.setattr(environment(), "loader", ChoiceLoader([DictLoader({"counted.html": template}), loader]))
-    monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, Section("counted", "How many", build)])
+    monkeypatch.setattr(page_module, "SECTIONS", [*page_module.SECTIONS, Section("counted", "How many", build)])
     text = render([evidence])
     assert '<h2 id="r1-counted">How many</h2>\n<p>3 methods on German credit</p>' in text
     outline = Outline(text)

@@ -33,8 +33,7 @@ from fairpass.training import (
     seeded,
     train,
 )
-from fairpass.training.program import scores
-from fairpass.training.scoring import ReferenceName, UnknownGroup
+from fairpass.training.program import ReferenceName, UnknownGroup, scores
 from fairpass.training.settings import Postprocess, is_available
 from fairpass.training.task import SplitName
 from fairpass.training.tensors import read_tensors, to_json, write_tensors

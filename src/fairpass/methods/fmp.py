@@ -14,7 +14,7 @@ from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.validation import check_buffers
 from fairpass.parameters import Choice, Integers, LogUniform, parameter
 from fairpass.training import Program, Task, Training
-from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
+from fairpass.training.program import ReferenceName, UnknownGroup, group_shares
 
 Penalty = Literal["l2", "l1"]
 

@@ -9,7 +9,7 @@ from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.methods.gmmd_program import Columns, Criterion, EncoderFactory, FairMessagePassing, check_labels
 from fairpass.nn import Encoder, GMMDPropagation, GMMDSPropagation
-from fairpass.nn.encoder import EncoderKind
+from fairpass.nn.convolution import EncoderKind
 from fairpass.nn.layers import FeatureScaler, InputScale
 from fairpass.nn.propagation import GMMDOptions, weight_parameter
 from fairpass.parameters import Choice, Dimension, LogUniform, parameter

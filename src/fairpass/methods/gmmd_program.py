@@ -15,7 +15,7 @@ from fairpass.nn.calibration import KNOTS, GroupEstimator, calibrate, calibrated
 from fairpass.nn.layers import FeatureScaler, norm_statistics
 from fairpass.nn.validation import check_buffers
 from fairpass.training import Program, Task, Training
-from fairpass.training.scoring import ReferenceName, UnknownGroup, group_shares
+from fairpass.training.program import ReferenceName, UnknownGroup, group_shares
 
 Criterion = Literal["dp", "eo", "odds"]
 Columns = Literal["centred", "all"]

@@ -12,7 +12,7 @@ from torch import Tensor
 from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import Encoder
-from fairpass.nn.encoder import EncoderKind
+from fairpass.nn.convolution import EncoderKind
 from fairpass.parameters import Choice
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import two_logits

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
-from fairpass.report.templating import environment
+from fairpass.report.text import environment
 
 WIDTH = 340
 

@@ -18,8 +18,7 @@ from fairpass.methods import Constant, NodeClassifier
 from fairpass.methods.likeness import logits_of
 from fairpass.report.closer_look import bounds, neighbourhoods
 from fairpass.report.evidence import Evidence
-from fairpass.report.measures import TestNodes, measure, threshold_counts
-from fairpass.report.sentences import flags
+from fairpass.report.measures import TestNodes, flags, measure, threshold_counts
 from fairpass.training import Task, fingerprint
 from fairpass.tuning import Point, pareto_front
 

@@ -10,7 +10,8 @@ from fairpass.methods import Logistic
 from fairpass.metrics import Evaluation, Metric, catalog
 from fairpass.metrics.catalog import SELECTION
 from fairpass.report.evidence import Evidence
-from fairpass.report.sentences import mean_interval, percent, plural
+from fairpass.report.measures import mean_interval
+from fairpass.report.text import percent, plural
 from fairpass.runs import Row, RunRecord, summarise, tradeoff
 
 _BACKBONES = ("gcn", "gin", "gat")

@@ -12,7 +12,7 @@ from fairpass.datasets.options import TableOptions
 from fairpass.errors import FairpassError, did_you_mean, validation_message
 
 MANIFEST = "manifest.json"  # in the run directory
-# The same as `fairpass.methods.gmmd_program.Criterion`, without importing torch; a test compares the two.
+# The same as `fairpass.methods.gmmd.Criterion`, without importing torch; a test compares the two.
 Criterion = Literal["dp", "eo", "odds"]
 
 # Where the defaults of a project differ from those of `from_tables`: an audit should run on tables with gaps.

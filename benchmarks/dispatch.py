@@ -19,7 +19,7 @@ from fairpass.kernels.box import fit_box, reach
 from fairpass.kernels.directions import default_directions, draw
 from fairpass.kernels.dispatch import Backend, choose
 from fairpass.kernels.pairwise import Tiled
-from fairpass.kernels.split import FEW_PAIRS, Cut, Piece, Split, cut
+from fairpass.kernels.split import FEW_PAIRS, Cut, Split, cut
 
 EPS = 1e-7
 REACH = float(reach(np.ones(1), EPS, 2)[0])
@@ -93,7 +93,7 @@ def _pieces(quick: bool) -> dict[str, float]:
     index, w = torch.arange(n), signed_strengths(n)[None]
     problem = Problem(few, few, torch.ones(1), w.shape[-1], EPS)
     split = Split(problem)
-    split.cuts = [Cut([Piece(index, index)] * count, 0.0)]
+    split.cuts = [Cut([(index, index)] * count, 0.0)]
 
     def by_pieces() -> None:
         for *_, piece in split.pieces():

@@ -128,6 +128,19 @@ def test_every_public_name_is_documented() -> None:
     assert not lacking
 
 
+def test_the_architecture_names_files_and_definitions_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "fairpass"
+    for path, name in re.findall(r"`([\w/]+\.py)(?::(\w+))?`", page):
+        folder = ROOT if path.startswith("tests/") else source
+        candidates = [folder / path] if "/" in path else list(source.rglob(path))
+        assert any(file.is_file() for file in candidates), path
+        definition = re.compile(rf"^(?:def |class )?{name}\b", re.MULTILINE)
+        assert not name or any(definition.search(file.read_text()) for file in candidates), f"{path}:{name}"
+    for path, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page):
+        assert f"def {test}(" in (ROOT / path).read_text(), test
+
+
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
     listed = re.findall(r"[\w-]+\.md", navigation)

@@ -5,8 +5,8 @@ A subclass of `Declared` is a dataclass with keyword arguments that checks its v
     class GCN(Declared):
         hidden: int = parameter(16, at_least=1, search=Choice(16, 32), help="width of the hidden layers")
 
-Everything else that knows a parameter reads the declaration: the constructor, its checks and its docstring, search
-spaces, `--set` on the command line, model files and the documentation.
+The constructor, its checks and its docstring, search spaces, `--set` on the command line, model files and the
+documentation all read the declaration.
 """
 
 import inspect
@@ -21,8 +21,6 @@ from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args,
 
 Plain = str | int | float | bool | None
 
-# Significant digits of a searched number: few enough to be read.
-_DIGITS = 4
 _EMPTY = inspect.Parameter.empty
 _BOUNDS = {"at_least": ge, "above": gt, "at_most": le, "below": lt}
 
@@ -41,11 +39,10 @@ class Choice:
         object.__setattr__(self, "values", values)
 
     def ends(self) -> tuple[Plain, ...]:
-        """Return values that suffice to check that a parameter accepts all of them."""
+        """Values that suffice to check that a parameter accepts all of them."""
         return self.values
 
     def contains(self, value: Any) -> bool:
-        """Return whether a search can find a value."""
         return value in self.values
 
     def read(self, value: Any) -> Any:
@@ -71,7 +68,7 @@ class Uniform:
         return isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
 
     def read(self, value: Any) -> Any:
-        return float(f"{value:.{_DIGITS}g}")
+        return float(f"{value:.4g}")
 
 
 class LogUniform(Uniform):
@@ -103,7 +100,7 @@ Dimension = Choice | Uniform
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared parameter; the arguments of `parameter`, its name and its type."""
+    """A declared parameter: its name and type, and the arguments of `parameter`."""
 
     name: str
     default: Any
@@ -130,10 +127,6 @@ class Parameter:
             raise ValueError(f"'{self.name}' must be {self.bounds} (got {value})")
 
     @property
-    def is_required(self) -> bool:
-        return self.default in (MISSING, _EMPTY)
-
-    @property
     def bounds(self) -> str:
         """The bounds in words; empty if there are none."""
         if (self.at_least, self.at_most) == (0, 1):
@@ -152,13 +145,9 @@ class Parameter:
 def parameter(
     default: Any, help: str = "", search: Dimension | None = None, grid: Choice | None = None, **declaration: Any
 ) -> Any:
-    """Declare a parameter of a `Declared` class.
+    """Declare a parameter of a `Declared` class; `search` is the recommended range, `grid` that of a grid search.
 
     Args:
-        default: its default value.
-        help: its text in the documentation.
-        search: the recommended range of a search.
-        grid: the values of a grid search.
         declaration: the bounds `at_least`, `above`, `at_most` and `below`; `per_member`, whether members of one
             population may differ in it; `before`, the value that reproduces version 0.1 if it was added later.
     """
@@ -189,7 +178,9 @@ class Declared:
             cls.before = {name: each.before for name, each in cls.declared.items() if each.before is not _EMPTY}
         kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
         arguments = [
-            inspect.Parameter(name, kind, default=_EMPTY if each.is_required else each.default, annotation=each.hint)
+            inspect.Parameter(
+                name, kind, default=_EMPTY if each.default is MISSING else each.default, annotation=each.hint
+            )
             for name, each in cls.declared.items()
         ]
         cls.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined] # `inspect` looks for it
@@ -206,7 +197,8 @@ class Declared:
 
     def __repr__(self) -> str:
         # Defaults that depend on other values are not shown, either.
-        usual = None if any(each.is_required for each in self.declared.values()) else type(self)()
+        needed = any(each.default in (MISSING, _EMPTY) for each in self.declared.values())
+        usual = None if needed else type(self)()
         shown = [
             f"{name}={value!r}"
             for name, each in self.declared.items()
@@ -216,7 +208,7 @@ class Declared:
 
 
 def _of_fields(cls: type[Declared]) -> dict[str, Parameter]:
-    """Return the parameters of a dataclass: its own first, then those of its bases."""
+    # Its own parameters first, then those of its bases.
     hints = get_type_hints(cls)
     found = {each.name: Parameter(each.name, each.default, hints[each.name], **each.metadata) for each in fields(cls)}
     names = [*cls.parameter_order, *(name for base in cls.__mro__ for name in inspect.get_annotations(base))]
@@ -239,17 +231,14 @@ def _with_arguments(docstring: str, declared: Mapping[str, Parameter]) -> str:
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """Return the members of a union, or the type itself."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def choices(kind: Any) -> tuple[Any, ...]:
-    """Return the values of a `Literal`; of any other type, none."""
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Return whether a value has a type; types other than those of plain values and functions are not checked."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     if get_origin(kind) is Callable:

@@ -21,8 +21,8 @@ from fairpass.cli.options import Reference, UnknownGroup
 from fairpass.errors import DataError
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.predictions import prediction_table
-from fairpass.training.scoring import ReferenceName
-from fairpass.training.scoring import UnknownGroup as LibraryUnknownGroup
+from fairpass.training.program import ReferenceName
+from fairpass.training.program import UnknownGroup as LibraryUnknownGroup
 
 Run = Callable[..., Result]
 

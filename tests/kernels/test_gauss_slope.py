@@ -214,7 +214,7 @@ def test_alpha_must_be_positive(alpha: float) -> None:
 
 def test_errors_name_the_points() -> None:
     x, w = problem(0)
-    with pytest.raises(ValueError, match="'points' must be a tensor of at least two axes"):
+    with pytest.raises(ValueError, match="'points' must have two axes or more"):
         gauss_slope(x[:, 0], w, 1.0)
     with pytest.raises(ValueError, match="'points' must have at least one dimension"):
         gauss_slope(x[:, :0], w, 1.0)

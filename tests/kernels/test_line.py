@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 from torch import Tensor
 
-from fairpass.kernels import gauss_slope, line, series
+from fairpass.kernels import gauss_slope, series, spectral
 from fairpass.kernels.backend import Problem
-from fairpass.kernels.line import MAX_WAVES, Line
+from fairpass.kernels.spectral import MAX_WAVES, Line
 from fairpass.kernels.sums import gauss_gram
 
 Make = Callable[..., Tensor]
 
 # Few points take cosines and sines, many multiply waves; chunks may be several; waves are kept, or computed again.
 WAYS = {
-    "few points": {"FEW_POINTS": 1 << 30},
-    "many points": {"FEW_POINTS": 0},
-    "many points in chunks": {"FEW_POINTS": 0, "CHUNK_NUMBERS": 1},
-    "few points in chunks that are not kept": {"FEW_POINTS": 1 << 30, "CHUNK_NUMBERS": 1, "KEEP_NUMBERS": 0},
-    "many points that are not kept": {"FEW_POINTS": 0, "KEEP_NUMBERS": 0},
+    "few points": {"FEW_ON_A_LINE": 1 << 30},
+    "many points": {"FEW_ON_A_LINE": 0},
+    "many points in chunks": {"FEW_ON_A_LINE": 0, "CHUNK_NUMBERS": 1},
+    "few points in chunks that are not kept": {"FEW_ON_A_LINE": 1 << 30, "CHUNK_NUMBERS": 1, "KEEP_NUMBERS": 0},
+    "many points that are not kept": {"FEW_ON_A_LINE": 0, "KEEP_NUMBERS": 0},
 }
 
 
@@ -33,7 +33,7 @@ WAYS = {
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
     with ExitStack() as stack:
         for name, value in WAYS[request.param].items():
-            module = line if name == "FEW_POINTS" else series
+            module = spectral if name == "FEW_ON_A_LINE" else series
             stack.enter_context(mock.patch.object(module, name, value))
         yield request.param
 

@@ -16,7 +16,7 @@ from torch.autograd.functional import hessian
 
 from fairpass.kernels import Discrepancy, Groups, gauss_slope, gauss_sum, series
 from fairpass.kernels.directions import MOST_DIRECTIONS, default_directions, draw
-from fairpass.kernels.sliced import SlicedExpansion, Slices
+from fairpass.kernels.sliced import Frequencies, SlicedExpansion
 
 Make = Callable[..., Tensor]
 variants = pytest.mark.parametrize("simplified", [False, True])
@@ -188,7 +188,7 @@ def test_moments_of_two_halves_add_up() -> None:
     points, _ = clusters(1, 100, 4)
     strengths = torch.randn(1, 3, 100, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     last = points.mT[None].contiguous()
-    slices = Slices(4, torch.tensor([0.2], dtype=torch.float64), None)
+    slices = Frequencies(4, torch.tensor([0.2], dtype=torch.float64), None)
     whole = SlicedExpansion(slices, last).moments(strengths)
     first, second = (
         SlicedExpansion(slices, last[..., part]).moments(strengths[..., part]) for part in (slice(37), slice(37, None))

@@ -8,7 +8,7 @@ import torch
 
 from fairpass.errors import DataError
 from fairpass.metrics import bootstrap_intervals, evaluate
-from fairpass.metrics.bootstrap import Resample, draw_weights
+from fairpass.metrics.bootstrap import draw_weights
 from fairpass.metrics.inputs import Sample
 
 Make = Callable[..., SimpleNamespace]
@@ -21,7 +21,7 @@ def test_a_resample_is_measured_as_evaluate_would(make_problem: Make, classes: i
     p = make_problem(seed, n=80, classes=classes, groups=3, unknown=True)
     sample = Sample(p.y, None, p.sens, scores=p.scores)
     (weights,) = draw_weights(sample.y * 10 + sample.sens, 3, seed=0)
-    found = sample.measure(Resample(sample)(weights))
+    found = sample.measure(sample.nodes.counts(sample.pred, sample.scores, weights))
     for i, row in enumerate(weights.long().numpy()):
         nodes = np.repeat(np.arange(80), row)
         expected = evaluate(p.y[nodes], p.scores[nodes], sens=p.sens[nodes])

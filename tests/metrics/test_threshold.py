@@ -11,7 +11,7 @@ from tests.drawing import examples
 
 from fairpass.errors import DataError
 from fairpass.metrics import SplitMetrics, accuracy, balanced_accuracy, best_threshold, f1, selection
-from fairpass.metrics.threshold import Objective
+from fairpass.metrics.split_metrics import Objective
 
 Make = Callable[..., SimpleNamespace]
 OBJECTIVES = get_args(Objective)

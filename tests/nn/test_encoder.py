@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 from fairpass.nn import Encoder, SparseOperator
-from fairpass.nn.encoder import EncoderKind
+from fairpass.nn.convolution import EncoderKind
 from fairpass.nn.layers import members
 
 MakeGraph = Callable[..., SimpleNamespace]

@@ -149,15 +149,6 @@ def test_gradient_is_multiplied_by_the_transpose(make_graph: MakeGraph) -> None:
     torch.testing.assert_close(gradient, adjacency.matrix.to_dense().T @ pulled)
 
 
-def test_moving_keeps_symmetry_and_values(make_graph: MakeGraph) -> None:
-    for directed in (False, True):
-        adjacency = operator(make_graph(directed=directed))
-        moved = adjacency.to("cpu")
-        assert moved.is_symmetric == adjacency.is_symmetric
-        assert torch.equal(moved.matrix.to_dense(), adjacency.matrix.to_dense())
-        assert torch.equal(moved.transpose.to_dense(), adjacency.transpose.to_dense())
-
-
 def test_repr_tells_size_and_symmetry(make_graph: MakeGraph) -> None:
     ring = torch.tensor([[0, 1], [1, 0]])
     assert repr(SparseOperator.from_edge_index(ring, 3)) == "SparseOperator(3 nodes, 5 entries, symmetric)"

@@ -245,7 +245,7 @@ def test_reset_and_repr() -> None:
     layer.reset_parameters()
     assert not any(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
     GMMDPropagation().reset_parameters()
-    assert "K=2, lambda_s=1.0, weight=10.0, alpha=0.3, backbone='gat'" in repr(layer)
+    assert "K=2, lambda_s=1.0, alpha=0.3, weight=10.0, backbone='gat'" in repr(layer)
     assert repr(GMMDSPropagation.paper(3.0)).startswith("GMMDSPropagation(K=2, lambda_s=1.0, lambda_f=3.0")
 
 

@@ -23,7 +23,7 @@ magnitudes = st.floats(-3, 5).map(lambda exponent: 10.0**exponent)
 
 def one_layer(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: SparseOperator, sens: Tensor) -> Tensor:
     """Return what one layer makes of any `F`, not just of `x_in`."""
-    return layer._layer(F, None, x_in, graph, layer._own_terms(Groups.of(sens, F.dtype)))[0]
+    return layer._layer(F, None, x_in, graph, layer._terms(Groups.of(sens, F.dtype)))[0]
 
 
 def split_step(layer: GMMDPropagation, F: Tensor, x_in: Tensor, graph: SparseOperator, sens: Tensor) -> Tensor:

@@ -74,7 +74,7 @@ def test_no_layer_raises_the_objective(
         lambda_s=lambda_s, lambda_f=lambda_f, alpha=alpha, bandwidth="fixed", fair_steps=fair_steps, momentum=momentum
     )
     for _ in range(2):
-        moved = layer._layer(F, None, x_in, graph, layer._own_terms(compared))[0]
+        moved = layer._layer(F, None, x_in, graph, layer._terms(compared))[0]
         before, after = (float(h(layer, at, x_in, graph, compared)) for at in (F, moved))
         # Its terms may be large and of opposite sign.
         assert after <= before + 1e-10 * (abs(before) + 2 * labels * groups * lambda_f)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from fairpass.report import charts
 from fairpass.report.charts import Look
-from fairpass.report.sentences import listed, number, percent, plural
+from fairpass.report.text import listed, number, percent, plural
 
 numbers = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 

@@ -15,11 +15,10 @@ from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
 from fairpass.metrics import Metric, catalog
 from fairpass.metrics.catalog import BY_LABEL
-from fairpass.report import Evidence, collect, sections, write_report
-from fairpass.report.overview import Part
-from fairpass.report.page import render
-from fairpass.report.sections import Section
-from fairpass.report.templating import environment
+from fairpass.report import Evidence, collect, write_report
+from fairpass.report import page as page_module
+from fairpass.report.page import Part, Section, render
+from fairpass.report.text import environment
 
 REQUESTS = re.compile(
     r"""(?:src|href|action|poster|data)\s*=\s*["']?\s*(?:https?:)?//"""
@@ -166,11 +165,12 @@ def test_cost_of_the_choice(evidence: Evidence, utility: float, unfairness: floa
     best = {**common, "utility": 0.8, "unfairness": 0.3, "front": True, "chosen": False}
     chosen = {**common, "utility": utility, "unfairness": unfairness, "front": False, "chosen": True}
     tuned = replace(evidence, points=[best, chosen])
-    assert words in Part(tuned).cost_of_choice()
     text = render([tuned])
+    assert words in text
     assert "2 configurations, on validation" in text
-    assert Part(evidence).cost_of_choice() == ""
-    assert "No tuning results came with this evidence" in render([evidence])
+    without = render([evidence])
+    assert "No tuning results came with this evidence" in without
+    assert "On validation the chosen configuration" not in without
 
 
 def test_a_section_is_a_template_and_an_entry(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ def test_a_section_is_a_template_and_an_entry(evidence: Evidence, monkeypatch: p
     assert loader is not None
     template = "<p>{{ plural(own.count, 'method') }} on {{ e.title }}</p>"
     monkeypatch.setattr(environment(), "loader", ChoiceLoader([DictLoader({"counted.html": template}), loader]))
-    monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, Section("counted", "How many", build)])
+    monkeypatch.setattr(page_module, "SECTIONS", [*page_module.SECTIONS, Section("counted", "How many", build)])
     text = render([evidence])
     assert '<h2 id="r1-counted">How many</h2>\n<p>3 methods on German credit</p>' in text
     outline = Outline(text)

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from fairpass.methods import method, names
 from fairpass.training import DivergedError, Task, Training
-from fairpass.training.monitor import EpochMonitor
+from fairpass.training.loop import EpochMonitor
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from fairpass.errors import DataError, FairpassError
 from fairpass.kernels import intergroup_similarity, mmd2
 from fairpass.methods import GCN
 from fairpass.metrics import best_threshold
-from fairpass.metrics.threshold import Objective
+from fairpass.metrics.split_metrics import Objective
 from fairpass.theory import RepresentationBound
 from fairpass.training import DivergedError, EpochRecord, History, Program, Task, Training, seeded, train
 from fairpass.training.program import two_logits

@@ -14,7 +14,6 @@ from fairpass.files import write_text
 if TYPE_CHECKING:
     from fairpass.datasets.table_inspection import Inspection
 
-
 _ROLES = ("id", "label", "sensitive", "split")
 
 
@@ -26,12 +25,6 @@ def init(
     force: bool = False,
     text_encoding: str = "utf-8",
 ) -> Result:
-    """Inspect your tables, and write a settings file for `fairpass run`.
-
-    It shows the content of each column, which columns may be the id, the label and
-    the sensitive attribute, and what looks wrong. The settings file has every
-    setting with an explanation: read it, and change what is not right.
-    """
     if out.exists() and not force:
         raise DataError(f"{str(out)!r} exists: remove it, or overwrite it with --force")
     with working("Looking at the tables"):
@@ -55,10 +48,9 @@ def init(
     if found.problems:
         stops = Text("stops", style="bold red")
         section("What to know", rows((stops if each.stops else "-", Text(each.sentence)) for each in found.problems))
-    print_line("")
     lacking = [role for role in ("label", "sensitive") if found.best(role) is None]
     todo = f"; it still needs {' and '.join(map(repr, lacking))}" if lacking else ""
-    print_line(f"All settings are in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
+    print_line(f"\nAll settings are in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
 
 
 def _guesses(found: "Inspection") -> Table:

@@ -39,7 +39,7 @@ class Problem:
 
     @cached_property
     def pairs(self) -> int:
-        return len(self.targets) * self.targets.shape[1] * self.sources.shape[1]
+        return self.targets.shape[0] * self.targets.shape[1] * self.sources.shape[1]
 
     @cached_property
     def centred(self) -> tuple[Tensor, Tensor]:

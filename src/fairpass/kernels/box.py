@@ -1,6 +1,6 @@
 """The periodic box in which a Gaussian is a short Fourier series, and the modes of that series.
 
-A box consists of a few numbers, kept in NumPy, whose calls are faster for so few. `spectral.py` defines the series.
+Its few numbers are kept in NumPy, whose calls are faster for them. `spectral.py` defines the series.
 """
 
 import math
@@ -122,8 +122,7 @@ def feature_count(side_in_reaches: float, eps: float, dimension: int) -> int:
 def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
     """Return the box that holds all `points`, with the modes that keep the error of the kernel below `eps`.
 
-    Points are `(B, d, n)` in float64: with the nodes last, every element-wise operation runs along them, and points
-    in a wide box lose no digits that their differences have.
+    Points are `(B, d, n)` in float64, so that in a wide box they lose no digits that their differences have.
     """
     batch, dimension = points[0].shape[:2]
     widths = alpha.double().cpu().numpy()

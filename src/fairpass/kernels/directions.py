@@ -8,9 +8,8 @@ The Gaussian is a mean of waves, :math:`e^{-\alpha \|r\|^2} = \mathbb{E} \cos(\o
 - **Directions.** Each radius has the same number of orthonormal sets of directions. All sets are rotated to minimize
   the mean squared error of the kernel over normally distributed differences `r`; then all of them at random.
 
-Complete orthonormal sets make :math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` exact, as for the Gaussian itself.
-Averaged over the random rotation, the rule depends on :math:`\|r\|` alone, and differs from the Gaussian only by the
-error of the radial rule.
+Complete orthonormal sets make :math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` exact. Averaged over the random
+rotation, the rule differs from the Gaussian only by the error of the radial rule.
 """
 
 import math

@@ -8,10 +8,9 @@ from fairpass.kernels.backend import KernelBackend, Problem
 from fairpass.kernels.box import MAX_DIMENSION, feature_count
 from fairpass.kernels.cost import PIECE, pairwise_cost, sliced_cost
 from fairpass.kernels.directions import default_directions
-from fairpass.kernels.line import Line
 from fairpass.kernels.pairwise import Dense, Tiled, all_pairs
 from fairpass.kernels.sliced import Sliced
-from fairpass.kernels.spectral import Spectral
+from fairpass.kernels.spectral import Line, Spectral
 from fairpass.kernels.split import FEW_PAIRS, Split, undivided
 
 Backend = Literal["auto", "exact", "dense", "tiled", "spectral", "split", "sliced"]
@@ -69,17 +68,15 @@ def is_sliced(n: int, m: int, dimension: int, backend: str, directions: int | No
     # For "auto" this depends on neither the columns nor the batch, so that all sums of a layer have the same kernel.
     if backend != "auto" or dimension <= MAX_DIMENSION:
         return backend == "sliced"
-    count = default_directions(dimension) if directions is None else directions
-    return sliced_cost(n + m, count) < pairwise_cost(n * m, 1)
+    return sliced_cost(n + m, directions or default_directions(dimension)) < pairwise_cost(n * m, 1)
 
 
 def _warn_if_narrow(problem: Problem) -> None:
     narrowest = float((2 * problem.alpha * problem.centred[0].square().sum(1).mean(-1)).max())
     if narrowest > NARROW_KERNEL:
-        warnings.warn(
+        text = (
             f"the kernel is narrow for sliced sums: 'alpha' times the mean squared distance is {narrowest:.2g}, and "
             f"above {NARROW_KERNEL:g} slopes are off by more than a sixth; use an adaptive bandwidth, a smaller "
-            "'alpha', more 'directions', or backend 'exact'",
-            NarrowKernelWarning,
-            stacklevel=3,
+            "'alpha', more 'directions', or backend 'exact'"
         )
+        warnings.warn(text, NarrowKernelWarning, stacklevel=3)

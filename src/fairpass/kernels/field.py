@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import torch
@@ -21,8 +21,7 @@ from fairpass.kernels.box import MAX_DIMENSION, Box, feature_count, reach
 from fairpass.kernels.dispatch import Backend, is_sliced
 from fairpass.kernels.pairwise import Laplace, Tiled
 from fairpass.kernels.series import columns_of
-from fairpass.kernels.sliced import SlicedExpansion
-from fairpass.kernels.sliced import Slices as Waves
+from fairpass.kernels.sliced import Frequencies, SlicedExpansion
 from fairpass.kernels.spectral import BoxExpansion
 
 # Tolerance of a stored series. It is computed once and costs little, so it adds nothing to the error of the layers.
@@ -33,34 +32,12 @@ _FEW_NUMBERS = 1 << 12
 _CHUNK_NUMBERS = 1 << 22
 
 
-class Field(ABC):
-    """A kernel sum over fixed sources."""
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """Return the dimension of the points."""
-
-    @abstractmethod
-    def slopes(self, points: Tensor) -> Tensor:
-        """Return the gradient of each column's sum at each of the points `(N, d)`, shape `(N, q, d)`."""
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the field's tensors by name; `field_of` makes the field from them again."""
-        return dict(vars(self))
-
-
 @dataclass(frozen=True)
-class _Boxed(Field):
-    """A field that is 0 outside a box.
+class _Boxed(ABC):
+    """A field that is 0 outside a box, at whose borders the kernel of every source is negligible."""
 
-    Attributes:
-        center: of the box, `(d,)` in float64.
-        side: of the box along each axis, `(d,)` in float64; at its borders the kernel of every source is negligible.
-    """
-
-    center: Tensor
-    side: Tensor
+    center: Tensor  # `(d,)` in float64
+    side: Tensor  # along each axis, `(d,)` in float64
 
     @property
     def dimension(self) -> int:
@@ -71,25 +48,18 @@ class _Boxed(Field):
         return torch.where(is_inside, self._slopes(points), 0.0)
 
     @abstractmethod
-    def _slopes(self, points: Tensor) -> Tensor:
-        """Return the slopes of the series, which continues outside the box."""
+    def _slopes(self, points: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True)
 class Series(_Boxed):
-    """A field as the moments of a Fourier series.
+    """A field as the moments of a Fourier series."""
 
-    Attributes:
-        alpha: kernel parameter, `()` in float64.
-        moments: `(q, m_d, m_1, ..., m_{d-1})`.
-    """
-
-    alpha: Tensor
-    moments: Tensor
+    alpha: Tensor  # `()` in float64
+    moments: Tensor  # `(q, m_d, m_1, ..., m_{d-1})`
 
     def __post_init__(self) -> None:
-        dimension = self.center.numel()
-        sizes = self.moments.shape[1:]
+        dimension, sizes = self.center.numel(), self.moments.shape[1:]
         _check(self.center.shape == self.side.shape == (dimension,) and self.alpha.dim() == 0, "one alpha and box")
         _check(1 <= dimension <= MAX_DIMENSION and len(sizes) == dimension, "moments for each dimension")
         _check(all(size % 2 == 1 for size in sizes), "a constant, cosines and sines in each dimension")
@@ -116,17 +86,11 @@ class Series(_Boxed):
 
 @dataclass(frozen=True)
 class Slices(_Boxed):
-    """A field as waves along few directions, for more than three dimensions.
+    """A field as waves along few directions, for more than three dimensions."""
 
-    Attributes:
-        frequencies: `(M, d)` in float64.
-        cosines: coefficient of each wave's cosine, `(q, M)`.
-        sines: coefficient of each wave's sine, `(q, M)`.
-    """
-
-    frequencies: Tensor
-    cosines: Tensor
-    sines: Tensor
+    frequencies: Tensor  # `(M, d)` in float64
+    cosines: Tensor  # coefficients `(q, M)`
+    sines: Tensor  # coefficients `(q, M)`
 
     def __post_init__(self) -> None:
         count, dimension = self.frequencies.shape if self.frequencies.dim() == 2 else (-1, -1)
@@ -136,8 +100,7 @@ class Slices(_Boxed):
 
     @classmethod
     def of(cls, points: Tensor, strengths: Tensor, alpha: Tensor, directions: int | None) -> "Slices":
-        """Return the waves of `(n, d)` sources with `(n, q)` strengths."""
-        waves = Waves(points.shape[1], alpha.to(points).reshape(1), directions)
+        waves = Frequencies(points.shape[1], alpha.to(points).reshape(1), directions)
         center, side, _ = _room(points, alpha)
         moments = SlicedExpansion(waves, _centred(points, center)).moments(columns_of(strengths[None]))
         _, cosines, sines = torch.split((moments * waves.spectrum)[0], [1, waves.count, waves.count], 1)
@@ -157,20 +120,13 @@ class Slices(_Boxed):
 
 
 @dataclass(frozen=True)
-class Sources(Field):
-    """A field as its sources.
+class Sources:
+    """A field as its sources."""
 
-    Attributes:
-        alpha: kernel parameter, `()`.
-        points: `(n, d)`.
-        strengths: `(n, q)`.
-        laplace: whether the kernel is Laplace's, `()`.
-    """
-
-    alpha: Tensor
-    points: Tensor
-    strengths: Tensor
-    laplace: Tensor
+    alpha: Tensor  # `()`
+    points: Tensor  # `(n, d)`
+    strengths: Tensor  # `(n, q)`
+    laplace: Tensor  # whether the kernel is Laplace's, `()`
 
     def __post_init__(self) -> None:
         _check(self.points.dim() == self.strengths.dim() == 2, "a matrix of points and one of strengths")
@@ -184,48 +140,44 @@ class Sources(Field):
     def slopes(self, points: Tensor) -> Tensor:
         problem = Problem(points[None], self.points.to(points)[None], self.alpha.to(points)[None])
         backend = Laplace(problem) if bool(self.laplace) else Tiled(problem)
-        ones = points.new_ones((1, len(points), 1))
-        columns = self.strengths.to(points)[None].unbind(2)
-        return torch.stack([backend.vjp(column[..., None], ones)[0][0] for column in columns], 1)
+        columns, ones = torch.split(self.strengths.to(points)[None], 1, 2), points.new_ones((1, len(points), 1))
+        return torch.stack([backend.vjp(column, ones)[0][0] for column in columns], 1)
 
 
-KINDS: tuple[Any, ...] = (Series, Slices, Sources)
+# Their `slopes` are the gradients of each column's sum at `(N, d)` points, `(N, q, d)`.
+Field = Series | Slices | Sources
+KINDS: tuple[Any, ...] = get_args(Field)
 
 
 def field_of(tensors: Mapping[str, Tensor]) -> Field:
-    """Return the field of stored tensors; raise `ValueError` if they are not those of a field."""
+    """Return the field with these tensors (its `vars`); raise `ValueError` if they are not those of a field."""
     for name, value in tensors.items():
         _check(bool(torch.isfinite(value).all()), f"finite numbers in '{name}'")
     for kind in KINDS:
         if tensors.keys() == kind.__dataclass_fields__.keys():
-            made: Field = kind(**tensors)
-            return made
+            return cast(Field, kind(**tensors))
     raise ValueError(f"a kernel field must have the tensors of a series, slices or sources (got {sorted(tensors)})")
 
 
 @torch.no_grad()
 def kept_field(
-    points: Tensor,
-    strengths: Tensor,
-    alpha: Tensor,
-    *,
-    backend: Backend = "auto",
-    directions: int | None = None,
-    laplace: bool = False,
+    points: Tensor, strengths: Tensor, alpha: Tensor, backend: Backend, directions: int | None, *, laplace: bool
 ) -> Field:
     """Return the field of `(n, d)` sources with `(n, q)` strengths in the form that takes the least room.
 
     `backend` and `directions` are those of the sums over these points: if they are sliced, so is the field.
     """
     count, dimension = points.shape
-    if count and not laplace and is_sliced(count, count, dimension, backend, directions):
-        return Slices.of(points, strengths, alpha, directions)
-    series = Series.of(points, strengths, alpha) if count and not laplace and dimension <= MAX_DIMENSION else None
-    return series or Sources(alpha.double(), points.clone(), strengths.clone(), torch.tensor(laplace))
+    if count and not laplace:
+        if is_sliced(count, count, dimension, backend, directions):
+            return Slices.of(points, strengths, alpha, directions)
+        if dimension <= MAX_DIMENSION and (series := Series.of(points, strengths, alpha)):
+            return series
+    return Sources(alpha.double(), points.clone(), strengths.clone(), torch.tensor(laplace))
 
 
 def _room(points: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, float]:
-    """Return centre and sides of a box that exceeds the points by the kernel's reach on every side, and the reach."""
+    """Return centre and sides of the points' box with a margin of the kernel's reach, and the reach."""
     low, high = (bound.double() for bound in torch.aminmax(points, dim=0))
     margin = float(reach(np.array([float(alpha)]), _EPS, points.shape[1])[0])
     return (low + high) / 2, high - low + 2 * margin, margin

@@ -11,55 +11,41 @@ For more groups it is the sum over all pairs of groups. Everything here is a qua
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Unpack, get_args
 
 import torch
 from torch import Tensor
 
-from fairpass.kernels.dispatch import Backend, is_sliced
+from fairpass.kernels.backend import EPS
+from fairpass.kernels.dispatch import is_sliced
 from fairpass.kernels.field import Field, kept_field
-from fairpass.kernels.sums import EPS, SumOptions, gauss_gram, gauss_slope, gauss_sum, laplace_sum
-
-__all__ = ["Discrepancy", "Groups", "KernelName", "SumOptions", "intergroup_similarity", "mmd2", "witness"]
+from fairpass.kernels.sums import SumOptions, gauss_gram, gauss_slope, gauss_sum, laplace_sum
 
 KernelName = Literal["gaussian", "laplace"]
 
 
 class Coupling(NamedTuple):
-    """A quadratic form in the mean similarities between groups.
+    """A quadratic form in the mean similarities between groups."""
 
-    Attributes:
-        columns: the strengths of the kernel sums, `(..., N, q)`.
-        matrix: the form's matrix in these columns, `(q, q)`.
-        coupled: `columns @ matrix`.
-        row_sums: row sums of `8 |C| / N_a`; see `Discrepancy.curvature`.
-        largest: the largest row sum of each problem.
-    """
-
-    columns: Tensor
-    matrix: Tensor
-    coupled: Tensor
-    row_sums: Tensor
-    largest: Tensor
+    columns: Tensor  # strengths of the kernel sums, `(..., N, q)`
+    matrix: Tensor  # of the form, in these columns, `(q, q)`
+    coupled: Tensor  # `columns @ matrix`
+    row_sums: Tensor  # of `8 |C| / N_a`; see `Discrepancy.curvature`
+    largest: Tensor  # row sum of each problem
 
 
 @dataclass(frozen=True)
 class Groups:
     """The distributions that are compared: the mean over group `a` is `membership[:, a] @ values`.
 
-    Attributes:
-        membership: `(..., N, G)`, `1/N_a` if node `i` is in group `a`, else 0; a row of zeros for an unknown group,
-            so that the node neither exerts nor feels any force. After :meth:`among` there are `G` columns for each
-            label, and nodes are weighted.
-        sizes: number of nodes of each group, `(G,)`.
-        scales: weight of a node that is certainly in a column's group and has its label, `(..., blocks G)`.
-        blocks: number of separate comparisons; the columns are those of one block after another.
+    Entry `i, a` is `1/N_a` if node `i` is in group `a`, else 0. A node of unknown group has a row of zeros, so that it
+    neither exerts nor feels any force. After :meth:`among` there are `G` columns for each label, with weighted nodes.
     """
 
-    membership: Tensor
-    sizes: Tensor
-    scales: Tensor
-    blocks: int = 1
+    membership: Tensor  # `(..., N, blocks G)`, one block of columns after another
+    sizes: Tensor  # number of nodes of each group, `(G,)`
+    scales: Tensor  # weight of a node that is certainly in a column's group and has its label, `(..., blocks G)`
+    blocks: int = 1  # number of separate comparisons
 
     @classmethod
     def of(cls, sens: Tensor, dtype: torch.dtype = torch.float32) -> "Groups":
@@ -67,25 +53,23 @@ class Groups:
         if sens.dim() != 1 or sens.is_floating_point():
             raise ValueError(f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})")
         known = sens >= 0
-        count = int(sens.max()) + 1 if sens.numel() else 0
-        sizes = torch.bincount(sens[known].long(), minlength=count)
-        if count < 2 or int((sizes > 0).sum()) < 2:
-            raise ValueError(f"'sens' must name at least two groups (got group sizes {sizes.tolist()})")
-        if not bool((sizes > 0).all()):
-            raise ValueError(f"'sens' must number its groups without gaps (got group sizes {sizes.tolist()})")
-        membership = torch.zeros((sens.numel(), count), dtype=dtype, device=sens.device)
+        group = sens[known].long()
+        sizes = torch.bincount(group)
+        present = int((sizes > 0).sum())
+        if present < max(2, len(sizes)):
+            need = "name at least two groups" if present < 2 else "number its groups without gaps"
+            raise ValueError(f"'sens' must {need} (got group sizes {sizes.tolist()})")
+        membership = torch.zeros((len(sens), len(sizes)), dtype=dtype, device=sens.device)
         scales = 1.0 / sizes.to(dtype)
-        membership[known, sens[known].long()] = scales[sens[known].long()]
+        membership[known, group] = scales[group]
         return cls(membership, sizes, scales)
 
     @classmethod
     def of_others(cls, scales: Tensor, shares: Tensor, probabilities: Tensor | None = None) -> "Groups":
-        """Return other nodes as members of existing groups, with the weights of the groups' own nodes.
+        """Return other nodes as members of groups with these `scales`, with the weights of the groups' own nodes.
 
-        Args:
-            scales: of the existing groups, `(blocks G,)`.
-            shares: probability that a node is in each group, `(N, G)`; a row of zeros for a node that takes no part.
-            probabilities: of each label that is compared, `(N, blocks)`; None if labels are not compared.
+        `shares` has the probability that a node is in each group, `(N, G)`, a row of zeros for a node that takes no
+        part; `probabilities` those of the labels that are compared, `(N, blocks)`, if they are.
         """
         weights = shares if probabilities is None else (probabilities[:, :, None] * shares[:, None]).flatten(1)
         blocks = 1 if probabilities is None else probabilities.shape[-1]
@@ -102,8 +86,7 @@ class Groups:
     def among(self, probabilities: Tensor) -> "Groups":
         """Return the groups' distributions among the nodes of each label, one block for each label.
 
-        The `probabilities` of each label, `(..., N, Y)`, weight the nodes; they are 0 or 1 for a known label. A label
-        that one of the groups does not have is not compared.
+        The `probabilities` of the labels, `(..., N, Y)`, weight the nodes. A label that a group lacks is not compared.
         """
         weights = probabilities[..., :, None] * self.membership[..., None, :]
         totals = weights.sum(-3, keepdim=True)
@@ -114,12 +97,10 @@ class Groups:
 
     @cached_property
     def full(self) -> Coupling:
-        """The form of the squared discrepancy."""
         return self._coupling(simplified=False)
 
     @cached_property
     def simplified(self) -> Coupling:
-        """The form of the inter-group part of the squared discrepancy."""
         return self._coupling(simplified=True)
 
     def _coupling(self, *, simplified: bool) -> Coupling:
@@ -135,18 +116,15 @@ class Groups:
         largest = row_sums.amax((-2, -1), keepdim=row_sums.dim() > 2)
         return Coupling(columns, matrix, columns @ matrix, row_sums, largest)
 
-    def similarities(
-        self, points: Tensor, alpha: float | Tensor, *, eps: float = EPS, backend: Backend = "auto"
-    ) -> Tensor:
+    def similarities(self, points: Tensor, alpha: float | Tensor, **options: Unpack[SumOptions]) -> Tensor:
         """Return the mean kernel value between each pair of groups, `(..., G, G)`, without gradient."""
-        return gauss_gram(points, self.membership, alpha, eps=eps, backend=backend)
+        return gauss_gram(points, self.membership, alpha, **options)
 
     def to(self, like: Tensor) -> "Groups":
         """Return the groups in the type and on the device of another tensor."""
         if self.membership.dtype == like.dtype and self.membership.device == like.device:
             return self
-        sizes = self.sizes.to(like.device)
-        is_member = self.membership > 0
+        sizes, is_member = self.sizes.to(like.device), self.membership > 0
         if self.blocks > 1 or not torch.equal(self.membership, is_member.to(self.membership) / self.sizes):
             return Groups(self.membership.to(like), sizes, self.scales.to(like), self.blocks)
         # From the sizes: a converted 1/3 would keep the digits of the type it was computed in.
@@ -161,25 +139,16 @@ class Discrepancy:
         simplified: False for :math:`\mathrm{MMD}^2` (GMMD); True for its inter-group part alone,
             :math:`-\frac{2}{N_0 N_1}\sum_{i \in S_0}\sum_{j\in S_1} k_{ij}` (GMMD-S).
         kernel: `"gaussian"`, or `"laplace"`, whose sums visit all pairs of nodes.
-        eps: tolerance of the sums.
-        backend: of all Gaussian sums; see :func:`gauss_sum`.
-        directions: of the sliced backend.
+        sums: `eps`, `backend` and `directions` of all Gaussian sums; see :func:`gauss_sum`.
     """
 
     def __init__(
-        self,
-        groups: Groups,
-        *,
-        simplified: bool = False,
-        kernel: KernelName = "gaussian",
-        eps: float = EPS,
-        backend: Backend = "auto",
-        directions: int | None = None,
+        self, groups: Groups, *, simplified: bool = False, kernel: KernelName = "gaussian", **sums: Unpack[SumOptions]
     ) -> None:
         if kernel not in get_args(KernelName):
             raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
         self.groups, self.kernel = groups, kernel
-        self._options = SumOptions(eps=eps, backend=backend, directions=directions)
+        self._options: SumOptions = {"backend": "auto", "directions": None, **sums}
         self._coupling = groups.simplified if simplified else groups.full
         self._twice_coupled = 2 * self._coupling.coupled
         # No similarity exceeds 1, and a squared discrepancy is never negative.
@@ -189,35 +158,30 @@ class Discrepancy:
 
     def value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f`, one number for each problem of the batch."""
-        if self.kernel == "laplace":
-            sums = laplace_sum(points, points, self._coupling.columns, alpha)
-        else:
-            sums = gauss_sum(points, points, self._coupling.columns, alpha, **self._options)
+        inputs = (points, points, self._coupling.columns, alpha)
+        sums = laplace_sum(*inputs) if self.kernel == "laplace" else gauss_sum(*inputs, **self._options)
         return (self._coupling.coupled * sums).sum((-2, -1))
 
     def constant_value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f` without gradient, without an evaluation at the points."""
         if self.kernel == "laplace":
             return self.value(points.detach(), alpha)
-        return (self._coupling.matrix * gauss_gram(points, self._coupling.columns, alpha, **self._options)).sum(
-            (-2, -1)
-        )
+        gram = gauss_gram(points, self._coupling.columns, alpha, **self._options)
+        return (self._coupling.matrix * gram).sum((-2, -1))
 
     @torch.no_grad()
     def at_least(self, points: Tensor, alpha: Tensor) -> Tensor:
-        """Return a lower bound of `h_f` at a small part of its cost; `alpha` has one entry for each problem.
-
-        The discrepancy of two groups is the largest difference of the groups' means over functions of norm 1. A
-        function spanned by the kernels at the two groups' centres mostly attains nine tenths of it. With slices such
-        a function costs as much as the value itself, which is returned then.
-        """
+        """Return a lower bound of `h_f` at a small part of its cost; `alpha` has one entry for each problem."""
+        # The discrepancy of two groups is the largest difference of the groups' means over functions of norm 1. A
+        # function spanned by the kernels at the two groups' centres mostly attains nine tenths of it. With slices such
+        # a function costs as much as the value itself.
         if not self._is_one_norm:
             return alpha.new_full((), self.least)
         count, dimension = points.shape[-2:]
         if is_sliced(count, count, dimension, self._options["backend"], self._options["directions"]):
             return self.constant_value(points, alpha)
         centres = self.groups.membership.mT @ points
-        if points.shape[-1] == 1:
+        if dimension == 1:
             squared = (centres - points.mT).square_()
         else:
             squared = (centres[..., None, :] - points[..., None, :, :]).square().sum(-1)
@@ -234,27 +198,20 @@ class Discrepancy:
             with torch.enable_grad():
                 at = points if again else points.detach().requires_grad_()
                 value = self.value(at, alpha)
-                (gradient,) = torch.autograd.grad(value.sum(), at, create_graph=again)
-            return gradient, value.detach()
+                return torch.autograd.grad(value.sum(), at, create_graph=again)[0], value.detach()
         slopes, gram = gauss_slope(points, self._coupling.columns, alpha, **self._options)
         return self._along(slopes), (self._coupling.matrix * gram).sum((-2, -1))
 
     def field(self, points: Tensor, alpha: Tensor) -> Field:
         """Return the field of these nodes, in which `gradient_in` moves other nodes; without a batch axis."""
-        backend, directions, is_laplace = (
-            self._options["backend"],
-            self._options["directions"],
-            self.kernel == "laplace",
-        )
-        columns = self._coupling.columns
-        return kept_field(points, columns, alpha, backend=backend, directions=directions, laplace=is_laplace)
+        backend, directions, columns = self._options["backend"], self._options["directions"], self._coupling.columns
+        return kept_field(points, columns, alpha, backend, directions, laplace=self.kernel == "laplace")
 
     def gradient_in(self, field: Field, points: Tensor) -> Tensor:
         """Return the gradient at nodes that move in the field of other nodes of the same groups."""
         return self._along(field.slopes(points))
 
     def _along(self, slopes: Tensor) -> Tensor:
-        """Return the gradient, given the slope of each column's sum."""
         if slopes.shape[-2] == 1:
             return self._twice_coupled * slopes[..., 0, :]
         # Not a batched product: PyTorch would make one call for each node.
@@ -264,14 +221,14 @@ class Discrepancy:
         r"""Return for each node a bound on the Hessian of `h_f`, `(N, 1)`; for GMMD :math:`16\alpha/N_a`.
 
         With node `i` weighted by :math:`m_{ia}` in group `a`, usually :math:`1/N_a`, a block of the Hessian is at most
-        :math:`4\alpha \sum_{ab} |C_{ab}| m_{ia} m_{jb}`, because :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`; for
-        the sliced kernel see `sliced.py`. No column of `m` sums to more than 1, so Gershgorin's row sums give the
-        diagonal matrix :math:`8\alpha \sum_{ab} |C_{ab}| m_{ia}` above it. For a batch `alpha` is `(B, 1, 1)`.
+        :math:`4\alpha \sum_{ab} |C_{ab}| m_{ia} m_{jb}`, because :math:`|(1 - 2\alpha r^2) e^{-\alpha r^2}| \le 1`. No
+        column of `m` sums to more than 1, so Gershgorin's row sums give the diagonal matrix
+        :math:`8\alpha \sum_{ab} |C_{ab}| m_{ia}` above it. For a batch `alpha` is `(B, 1, 1)`.
         """
         return alpha * self._coupling.row_sums
 
     def stiffness(self, alpha: float | Tensor) -> Tensor:
-        """Return the largest of the bounds of `curvature`, one for each problem."""
+        """Return the largest bound of `curvature`, one for each problem."""
         return alpha * self._coupling.largest
 
 
@@ -280,12 +237,7 @@ def mmd2(
 ) -> Tensor:
     """Return the squared maximum mean discrepancy between the groups, summed over all pairs of groups.
 
-    Args:
-        points: representations, `(..., N, d)`.
-        sens: group index of each node, negative if unknown.
-        alpha: kernel parameter.
-        kernel: `"gaussian"` or `"laplace"`.
-        eps: tolerance of the kernel sums.
+    `points` are `(..., N, d)`; `sens` has the group index of each node, negative if unknown.
 
     Example:
         >>> mmd2(torch.tensor([[0.0], [0.0]]), torch.tensor([0, 1]), 1.0)
@@ -299,30 +251,24 @@ def witness(at: Tensor, points: Tensor, sens: Tensor, alpha: float | Tensor, *, 
 
     .. math:: \frac1{N_0}\sum_{j \in S_0} k(x, F_j) - \frac1{N_1}\sum_{j \in S_1} k(x, F_j)
 
-    It is positive where group 0 is denser than group 1: GMMD moves group 0 down its slope and group 1 up.
+    GMMD moves group 0 down its slope and group 1 up.
     """
     groups = _groups(points, sens)
-    if groups.membership.shape[1] != 2:
-        raise ValueError(f"'sens' must name exactly two groups (got {groups.membership.shape[1]})")
+    if len(groups.sizes) != 2:
+        raise ValueError(f"'sens' must name exactly two groups (got {len(groups.sizes)})")
     signed = groups.membership @ points.new_tensor([[1.0], [-1.0]])
     return gauss_sum(at, points, signed, alpha, eps=eps)[..., 0]
 
 
 def intergroup_similarity(points: Tensor, sens: Tensor, alpha: float | Tensor, *, eps: float = EPS) -> Tensor:
-    r"""Return the mean kernel value between nodes of different groups, averaged over all pairs of groups.
-
-    For two groups it is :math:`\frac{1}{N_0N_1}\sum_{i\in S_0}\sum_{j\in S_1} k(F_i, F_j)`, the quantity of
-    Theorem 4.2.
-    """
+    """Return the mean of `k` between nodes of different groups (Theorem 4.2), averaged over all pairs of groups."""
     groups = _groups(points, sens)
-    count = groups.membership.shape[1]
+    count = len(groups.sizes)
     return -Discrepancy(groups, simplified=True, eps=eps).value(points, alpha) / (count * (count - 1))
 
 
 def _groups(points: Tensor, sens: Tensor) -> Groups:
     if points.dim() < 2 or sens.shape != points.shape[-2:-1]:
-        raise ValueError(
-            f"'sens' must have one entry for each of the points "
-            f"(got shapes {tuple(sens.shape)} and {tuple(points.shape)})"
-        )
+        shapes = f"{tuple(sens.shape)} and {tuple(points.shape)}"
+        raise ValueError(f"'sens' must have one entry for each of the points (got shapes {shapes})")
     return Groups.of(sens, points.dtype)

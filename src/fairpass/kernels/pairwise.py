@@ -26,7 +26,6 @@ class Tiled(KernelBackend):
     name = "tiled"
 
     def _values(self, targets: Tensor, sources: Tensor) -> Tensor:
-        """Return the kernel matrix `k(t_i, s_j)`, `(B, N, M)`."""
         # Differences, not |t|^2 + |s|^2 - 2 t.s: far from the origin the latter loses all its digits.
         squared = torch.zeros((*targets.shape[:-1], sources.shape[-2]), dtype=targets.dtype, device=targets.device)
         for k in range(targets.shape[-1]):
@@ -95,8 +94,7 @@ class Laplace(Tiled):
         return factor * torch.stack(by_target, -1), factor * torch.stack(by_source, -1)
 
     def differentiable_vjp(self, t: Tensor, s: Tensor, w: Tensor, grad: Tensor) -> Gradients:
-        """Differentiate tile by tile; each tile's kernel matrix is computed again when this is differentiated."""
-
+        # Each tile's kernel matrix is computed again when this is differentiated.
         def tile(rows: Tensor, pulled: Tensor, s: Tensor, w: Tensor) -> Gradients:
             weights = self._values(rows, s)
             by_target, by_source = self._pull_back(weights * (pulled @ w.mT), rows, s)
@@ -113,13 +111,9 @@ class Laplace(Tiled):
 
 def warn_of_pairs(problem: Problem, advice: str) -> None:
     if problem.pairs > MANY_PAIRS:
-        nodes = max(problem.targets.shape[1], problem.sources.shape[1])
-        warnings.warn(
-            f"each kernel sum over {nodes:,} nodes visits all {problem.pairs:,} pairs, "
-            f"which takes about {1e-9 * pairwise_cost(problem.pairs, 1):,.0f} s; {advice}",
-            QuadraticCostWarning,
-            stacklevel=2,
-        )
+        nodes, seconds = max(problem.targets.shape[1], problem.sources.shape[1]), 1e-9 * pairwise_cost(problem.pairs, 1)
+        visits = f"each kernel sum over {nodes:,} nodes visits all {problem.pairs:,} pairs"
+        warnings.warn(f"{visits}, which takes about {seconds:,.0f} s; {advice}", QuadraticCostWarning, stacklevel=2)
 
 
 def all_pairs(problem: Problem) -> Tiled:

@@ -1,22 +1,15 @@
-r"""Kernel sums from moments, for every backend whose kernel is a short series of waves.
+"""Kernel sums from moments, for every backend whose kernel is a short series of waves.
 
-With waves `phi = [1, cos, sin]` and weights `c` the kernel is `phi(t) . c phi(s)`. A sum over all sources then has
-three steps, kept apart because only the small moment tensor crosses nodes:
-
-1. moments: `T = sum_j phi(s_j) w_j`, a few numbers however large N is;
-2. the moments of several chunks (or processes) are added up;
-3. evaluation: `phi(t_i) . c T`.
-
-The derivative of a wave is another wave of the same frequency. So the gradient of a sum is the evaluation of other,
-equally small moments, in which cosines and sines are swapped.
-
-Points are `(B, d, n)` here, strengths `(B, q, n)` and moments `(B, q, *waves)`.
+With waves `phi = [1, cos, sin]` and weights `c` the kernel is `phi(t) . c phi(s)`. A sum is then `phi(t_i) . c T` with
+the moments `T = sum_j phi(s_j) w_j`, a few numbers however large N is. The derivative of a wave is another wave of the
+same frequency. So the gradient of a sum is the evaluation of other, equally small moments, in which cosines and sines
+are swapped. Points are `(B, d, n)` here, strengths `(B, q, n)` and moments `(B, q, *waves)`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -53,32 +46,25 @@ class Features(NamedTuple):
 
 
 class Expansion(ABC):
-    """Points `(B, d, n)` expanded in waves, `step` of them at a time.
-
-    If all features are few `numbers`, they are kept for the next pass. The `spectrum` has the weight of every wave,
-    `(B or 1, 1, *waves)`.
-    """
+    """Points expanded in waves, `step` of them at a time; if all features are few `numbers`, they are kept."""
 
     def __init__(self, spectrum: Tensor, points: Tensor, step: int, numbers: int, keep: bool = True) -> None:
         self.spectrum, self._points, self._step = spectrum, points, step
         self._kept: list[Features] | None = [] if keep and numbers <= KEEP_NUMBERS else None
 
     @abstractmethod
-    def _features(self, points: Tensor) -> Features:
-        """Return the waves at some of the points."""
+    def _features(self, points: Tensor) -> Features: ...
 
     def split(self, rows: Tensor) -> Sequence[Tensor]:
         """Return `(B, r, n)` numbers of the points chunk by chunk."""
         return (rows,) if rows.shape[2] <= self._step else torch.split(rows, self._step, 2)
 
-    def chunks(self) -> Iterator[Features]:
-        for i, points in enumerate(self.split(self._points)):
-            if self._kept is None:
-                yield self._features(points)
-                continue
-            if len(self._kept) == i:
-                self._kept.append(self._features(points))
-            yield self._kept[i]
+    def chunks(self) -> Iterable[Features]:
+        if self._kept is None:
+            return map(self._features, self.split(self._points))
+        if not self._kept:
+            self._kept = [self._features(points) for points in self.split(self._points)]
+        return self._kept
 
     def moments(self, strengths: Tensor) -> Tensor:
         """Return `sum_j phi(s_j) w_j` of strengths `(B, q, n)`; the moments of disjoint sets add up."""
@@ -106,8 +92,7 @@ class Series(KernelBackend):
 
     @property
     @abstractmethod
-    def waves(self) -> Waves:
-        """The waves of the series."""
+    def waves(self) -> Waves: ...
 
     @property
     @abstractmethod
@@ -167,8 +152,6 @@ class Series(KernelBackend):
 
 
 class _Slope(torch.autograd.Function):
-    """Connects the slopes of a series and their vector-Jacobian product."""
-
     @staticmethod
     def forward(ctx: Any, points: Tensor, w: Tensor, series: Series) -> tuple[Tensor, Tensor]:
         slopes, gram, ctx.kept = series.slope_forward(w)
@@ -184,8 +167,7 @@ class _Slope(torch.autograd.Function):
             return *ctx.series.slope_vjp(w, ctx.kept, grad, by_strength=ctx.needs_input_grad[1]), None
 
         def slopes(points: Tensor, w: Tensor) -> Tensor:  # create_graph=True
-            found: Tensor = ctx.series.slopes_and_sums(points, points, w)[0]
-            return found
+            return cast(Tensor, ctx.series.slopes_and_sums(points, points, w)[0])
 
         return *pull_back(slopes, (points, w), grad), None
 
@@ -201,6 +183,5 @@ def _symmetric(dimension: int, device: torch.device) -> tuple[Tensor, Tensor]:
     rows, columns = np.tril_indices(dimension)
     places = np.zeros((dimension, dimension), np.int64)
     places[rows, columns] = places[columns, rows] = np.arange(len(rows))
-    found = rows * dimension + columns, places.flatten()
-    below, where = (torch.from_numpy(index).to(device) for index in found)
-    return below, where
+    below, where = rows * dimension + columns, places.flatten()
+    return torch.from_numpy(below).to(device), torch.from_numpy(where).to(device)

@@ -4,17 +4,14 @@ With the rule of `directions.py` the kernel is
 
 .. math:: \hat k(r) = c_0 + \sum_k c_k \cos(\omega_k \cdot r), \qquad c_k > 0, \quad c_0 + \sum_k c_k = 1,
 
-a series of waves that is close to the Gaussian. The positive weights and
-:math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` preserve two properties exactly:
-
-- :math:`\hat k` is positive definite, depends on differences only, and :math:`|\hat k| \le \hat k(0) = 1`. A squared
-  discrepancy is never negative, and 0 for equal distributions.
-- Its Hessian :math:`-\sum_k c_k \cos(\omega_k \cdot r)\, \omega_k \omega_k^\top` is between :math:`-2\alpha I` and
-  :math:`2\alpha I`, like that of the Gaussian. So the bound of `Discrepancy.curvature` holds, and a stable step lowers
-  the objective with :math:`\hat k` in place of the Gaussian.
+a series of waves that is close to the Gaussian. It is positive definite, depends on differences only, and
+:math:`|\hat k| \le \hat k(0) = 1`: a squared discrepancy is never negative, and 0 for equal distributions. Because of
+:math:`\sum_k c_k \omega_k \omega_k^\top = 2\alpha I` its Hessian is between :math:`-2\alpha I` and :math:`2\alpha I`,
+like that of the Gaussian. So the bound of `Discrepancy.curvature` holds for this kernel, too.
 """
 
 from functools import cached_property
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -30,17 +27,11 @@ from fairpass.kernels.spectral import waves_at
 SMALL_ANGLE = 32.0
 
 
-class Slices(Waves):
-    """The frequencies of a batch of problems, which differ by `alpha`.
-
-    Args:
-        dimension: of the points.
-        alpha: kernel parameter, `(B,)`, of the features' type and device.
-        directions: number of frequencies, rounded up to complete sets; None is `default_directions`.
-    """
+class Frequencies(Waves):
+    """The frequencies of a batch of problems, which differ by `alpha`, of the features' type and device."""
 
     def __init__(self, dimension: int, alpha: Tensor, directions: int | None) -> None:
-        self._rule = draw(dimension, default_directions(dimension) if directions is None else directions)
+        self._rule = draw(dimension, directions or default_directions(dimension))
         self.like, self.count = alpha, len(self._rule.weights)
         scale = (2 * alpha.double()).sqrt()[:, None, None]
         self.frequencies = scale * torch.from_numpy(self._rule.frequencies).to(alpha.device)  # (B, M, d), float64
@@ -63,8 +54,8 @@ class Sliced(Series):
     name = "sliced"
 
     @cached_property
-    def waves(self) -> Slices:
-        return Slices(self.problem.targets.shape[-1], self.problem.alpha, self.problem.directions)
+    def waves(self) -> Frequencies:
+        return Frequencies(self.problem.targets.shape[-1], self.problem.alpha, self.problem.directions)
 
     @cached_property
     def expansions(self) -> tuple[Expansion, Expansion]:
@@ -109,14 +100,13 @@ class Sliced(Series):
 
     def differentiable_vjp(self, t: Tensor, s: Tensor, w: Tensor, grad: Tensor) -> Gradients:
         # The slope of this kernel is not one of its sums.
-        by_target, by_source, by_strength = pull_back(lambda *inputs: self.slopes_and_sums(*inputs)[1], (t, s, w), grad)
-        return by_target, by_source, by_strength
+        return cast(Gradients, pull_back(lambda *inputs: self.slopes_and_sums(*inputs)[1], (t, s, w), grad))
 
 
 class SlicedExpansion(Expansion):
     """Points `(B, d, n)` in float64 whose mean is near the origin, expanded in slices."""
 
-    def __init__(self, waves: Slices, points: Tensor) -> None:
+    def __init__(self, waves: Frequencies, points: Tensor) -> None:
         batch, _, count = points.shape
         numbers = batch * (2 * waves.count + 1)
         step = max(64, series.CHUNK_NUMBERS // numbers // 64 * 64)  # whole cache lines

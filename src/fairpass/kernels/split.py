@@ -22,11 +22,7 @@ from fairpass.kernels.spectral import Spectral
 FEW_PAIRS = 1 << 16
 
 
-class Piece(NamedTuple):
-    """Indices of some targets, and of all the sources that reach them."""
-
-    targets: Tensor
-    sources: Tensor
+Piece = tuple[Tensor, Tensor]  # indices of some targets, and of all the sources that reach them
 
 
 class Cut(NamedTuple):
@@ -37,7 +33,6 @@ class Cut(NamedTuple):
 
 
 def undivided(problem: Problem) -> KernelBackend:
-    """Return the cheaper backend of all pairs and one Fourier series."""
     is_small = problem.pairs * problem.columns == 0 or problem.pairs <= FEW_PAIRS
     if is_small or pairwise_cost(problem.pairs, problem.columns) < Spectral.cost(problem):
         return all_pairs(problem)
@@ -54,21 +49,19 @@ class Split(KernelBackend):
         super().__init__(problem)
         # In the axes of the box, in which a diagonal strip is straight.
         axes = torch.from_numpy(problem.box.axes).to(problem.centred[0])
-        turned = (axes @ points for points in problem.centred)
         reaches = reach(problem.box.alpha, problem.eps, axes.shape[1]).tolist()
-        batch = zip(*turned, reaches, strict=True)
+        batch = zip(*(axes @ points for points in problem.centred), reaches, strict=True)
         self.cuts = [cut(mine, theirs, problem.columns, r, problem.eps) for mine, theirs, r in batch]
         self.cost = sum(one.cost for one in self.cuts)
 
     def pieces(self) -> Iterator[tuple[int, Piece, KernelBackend]]:
-        """Yield the problem's number in the batch, the piece, and the backend of its sum."""
         whole = self.problem
         for b, (pieces, _) in enumerate(self.cuts):
             one = slice(b, b + 1)
-            for piece in pieces:
-                t, s = whole.targets[one, piece.targets], whole.sources[one, piece.sources]
+            for mine, theirs in pieces:
+                t, s = whole.targets[one, mine], whole.sources[one, theirs]
                 part = replace(whole, targets=t, sources=s, alpha=whole.alpha[one], is_piece=True)
-                yield b, piece, undivided(part)
+                yield b, (mine, theirs), undivided(part)
 
     def sum(self, w: Tensor) -> Tensor:
         targets = self.problem.targets
@@ -78,8 +71,7 @@ class Split(KernelBackend):
         return out
 
     def vjp(self, w: Tensor, grad: Tensor) -> Gradients:
-        by_target, by_source = torch.zeros_like(self.problem.targets), torch.zeros_like(self.problem.sources)
-        by_strength = torch.zeros_like(w)
+        by_target, by_source, by_strength = map(torch.zeros_like, (self.problem.targets, self.problem.sources, w))
         for b, (mine, theirs), backend in self.pieces():
             parts = backend.vjp(w[b : b + 1, theirs], grad[b : b + 1, mine])
             by_target[b, mine] = parts[0][0]
@@ -109,8 +101,8 @@ def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> C
         return PIECE + min(pairwise_cost(n * m, q), spectral_cost(n, m, q, sizes, same=False))
 
     pieces, total = [], 0.0
-    whole = Piece(*(torch.arange(p.shape[1], device=p.device) for p in (targets, sources)))
-    todo = [whole]
+    mine, theirs = (torch.arange(p.shape[1], device=p.device) for p in (targets, sources))
+    todo = [(mine, theirs)]
     while todo:
         mine, theirs = todo.pop()
         here = targets[:, mine]
@@ -120,7 +112,7 @@ def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> C
         theirs, there = theirs[near], there[:, near]
         n, m = len(mine), len(theirs)
         if m == 0:
-            pieces.append(Piece(mine, theirs))
+            pieces.append((mine, theirs))
             continue
         axis = int((high - low).argmax())
         width = float(high[axis] - low[axis])
@@ -132,11 +124,11 @@ def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> C
         halves = [width / 2 + 2 * reach if k == axis else span for k, span in enumerate(spans)]
         share = 0.5 + reach / max(width, 2 * reach)
         if width <= 2 * reach or now <= CUT * (n + m) + 2 * cost(n / 2, m * share, halves):
-            pieces.append(Piece(mine, theirs))
+            pieces.append((mine, theirs))
             total += now
             continue
         total += CUT * (n + m)
         # Differences, so that the lowest and the highest point are apart whatever the rounding.
         left = here[axis] - low[axis] <= width / 2
-        todo += [Piece(mine[left], theirs), Piece(mine[~left], theirs)]
+        todo += [(mine[left], theirs), (mine[~left], theirs)]
     return Cut(pieces, total)

@@ -1,9 +1,4 @@
-r"""Sums of kernels over all nodes, their slopes and their quadratic forms.
-
-`gauss_sum(targets, sources, strengths, alpha)` is :math:`\sum_j e^{-\alpha \|t_i - s_j\|^2} w_j`, to a given
-tolerance, by the cheapest backend. The maximum mean discrepancy, its gradient (the message of GMMD), its witness
-function and the inter-group similarity are all such sums.
-"""
+"""Sums of kernels over all nodes, their slopes and their quadratic forms, to a given tolerance."""
 
 import math
 from typing import TypedDict, Unpack
@@ -15,8 +10,6 @@ from torch import Tensor
 from fairpass.kernels.backend import EPS, KernelBackend, Problem
 from fairpass.kernels.dispatch import Backend, check_backend, choose, fit_line
 from fairpass.kernels.pairwise import Laplace, warn_of_pairs
-
-__all__ = ["EPS", "SumOptions", "gauss_gram", "gauss_slope", "gauss_sum", "laplace_sum"]
 
 
 class SumOptions(TypedDict, total=False):
@@ -37,21 +30,19 @@ def gauss_sum(
     backend: Backend = "auto",
     directions: int | None = None,
 ) -> Tensor:
-    r"""Return :math:`\sum_j \exp(-\alpha \|t_i - s_j\|^2)\, w_j` for every target.
+    r"""Return :math:`\sum_j \exp(-\alpha \|t_i - s_j\|^2)\, w_j` for every target, shape `(..., N, q)`.
 
     In at most three dimensions the error is at most `eps` times :math:`\sum_j |w_j|`, plus rounding: in float32
-    mostly a few 1e-7 of the same sum and at worst a few 1e-6, wherever the points lie and however wide they are spread.
-    In more dimensions few points are summed pair by pair, exactly up to rounding. Many points are summed with slices,
-    a kernel close to the Gaussian that `directions.py` defines. Its error depends on the spread of the points: if
-    :math:`\alpha \|t_i - s_j\|^2` is 0.3 on average, a slope is off by less than 5 %, and by less with more
+    mostly a few 1e-7 of the same sum and at worst a few 1e-6, however wide the points are spread. In more dimensions
+    few points are summed pair by pair, exactly up to rounding, and many points with slices, a kernel close to the
+    Gaussian. If :math:`\alpha \|t_i - s_j\|^2` is 0.3 on average, a slope is then off by less than 5 %, less with more
     `directions`; if it is 3, by a third to a half.
 
     Differentiable any number of times in the points and the strengths; `alpha` is a constant.
 
     Args:
         targets: points `t`, shape `(..., N, d)`.
-        sources: points `s`, shape `(..., M, d)`. If they are the targets, pass the very same tensor: its features
-            are then computed once.
+        sources: points `s`, shape `(..., M, d)`; if they are the targets, pass the very same tensor to save time.
         strengths: weights `w`, shape `(..., M, q)`.
         alpha: positive number, or one for each problem of the leading batch axes.
         eps: tolerance of the spectral and split backends.
@@ -63,17 +54,13 @@ def gauss_sum(
         directions: number of frequencies of the sliced backend, rounded up to complete orthonormal sets; by default
             `2 d (d + 2)`, at most 1,024. They are drawn from a fixed seed, the same in every call.
 
-    Returns:
-        Tensor of shape `(..., N, q)`.
-
     Example:
         >>> points = torch.tensor([[0.0], [1.0]])
         >>> gauss_sum(points, points, torch.ones(2, 1), 1.0)
         tensor([[1.3679],
                 [1.3679]])
     """
-    problem, inputs, shape = _batched(targets, sources, strengths, alpha, eps, directions)
-    check_backend(backend, problem)
+    problem, inputs, shape = _batched(targets, sources, strengths, alpha, eps, backend, directions)
     out = choose(problem, backend).differentiable_sum(*inputs)
     return out.reshape(*shape, *out.shape[-2:])
 
@@ -95,21 +82,12 @@ def gauss_slope(
 ) -> tuple[Tensor, Tensor]:
     r"""Return the gradient of each column's sum, :math:`\sum_j k(x, x_j) w_j`, by `x` at each point `x_i`.
 
-    It is :math:`2\alpha \sum_j k_{ij} (x_j - x_i) w_j`, at half the cost of the sums it consists of. The error is a few
-    `eps` times :math:`\sqrt{\alpha} \sum_j |w_j|`, plus rounding, which here depends on the size of the coordinates;
-    for slices see :func:`gauss_sum`. Differentiable any number of times. The quadratic forms of the strengths come
-    almost for free, as constants.
-
-    Args:
-        points: targets and sources, shape `(..., N, d)`.
-        strengths: weights `w`, shape `(..., N, q)`.
-        alpha: as for :func:`gauss_sum`.
-        options: `eps`, `backend` and `directions`, as for :func:`gauss_sum`.
-
-    Returns:
-        The slopes, shape `(..., N, q, d)`, and :math:`w^\top K w`, shape `(..., q, q)`.
+    It is :math:`2\alpha \sum_j k_{ij} (x_j - x_i) w_j`, shape `(..., N, q, d)`, at half the cost of the sums in it.
+    The error is a few `eps` times :math:`\sqrt{\alpha} \sum_j |w_j|`, plus rounding, which here depends on the size
+    of the coordinates. Differentiable any number of times. The second result is :math:`w^\top K w`, shape
+    `(..., q, q)`, as a constant. Arguments as for :func:`gauss_sum`, with the `points` as targets and sources.
     """
-    backend, t, w, shape = _for_points(points, strengths, alpha, **options)
+    backend, t, w, shape = _for_points(points, strengths, alpha, options)
     slopes, gram = backend.slope(t, w)
     return slopes.reshape(*shape, *slopes.shape[-3:]), gram.reshape(*shape, *gram.shape[-2:])
 
@@ -118,27 +96,20 @@ def gauss_slope(
 def gauss_gram(points: Tensor, strengths: Tensor, alpha: float | Tensor, **options: Unpack[SumOptions]) -> Tensor:
     r"""Return :math:`\sum_{ij} w_{ip} k_{ij} w_{jq}` for every two columns, shape `(..., q, q)`, without gradient.
 
-    With a series of waves these are inner products of small moment tensors: nothing is evaluated at the points.
     The error is at most `eps` times :math:`\sum_i |w_{ip}| \sum_j |w_{jq}|`, plus rounding. Arguments as for
     :func:`gauss_slope`.
     """
-    backend, _, w, shape = _for_points(points, strengths, alpha, **options)
+    backend, _, w, shape = _for_points(points, strengths, alpha, options)
     gram = backend.gram(w)
     return gram.reshape(*shape, *gram.shape[-2:])
 
 
 def _for_points(
-    points: Tensor,
-    strengths: Tensor,
-    alpha: float | Tensor,
-    *,
-    eps: float = EPS,
-    backend: Backend = "auto",
-    directions: int | None = None,
+    points: Tensor, strengths: Tensor, alpha: float | Tensor, options: SumOptions
 ) -> tuple[KernelBackend, Tensor, Tensor, tuple[int, ...]]:
     """Return the backend for slopes, points and strengths with gradient, and the shape of the batch."""
-    problem, (t, _, w), shape = _batched(points, None, strengths, alpha, eps, directions)
-    check_backend(backend, problem)
+    problem, (t, _, w), shape = _batched(points, None, strengths, alpha, **options)
+    backend = options.get("backend", "auto")
     chosen: KernelBackend | None = fit_line(problem, backend)
     if chosen is None:  # else the points are finite
         _check_finite("points", points)
@@ -158,59 +129,54 @@ def _batched(
     strengths: Tensor,
     alpha: float | Tensor,
     eps: float = EPS,
+    backend: Backend = "auto",
     directions: int | None = None,
 ) -> tuple[Problem, tuple[Tensor, Tensor, Tensor], tuple[int, ...]]:
     """Check the arguments of a sum and give every tensor exactly one batch axis.
 
-    Without sources the targets are the 'points', which may not be finite. Returns the problem, its targets, sources
-    and strengths with gradient, and the shape of the batch.
+    Returns the problem, its targets, sources and strengths with gradient, and the shape of the batch. Without `sources`
+    the targets are both, and whether they are finite is not checked.
     """
-    points = {"points": targets} if sources is None else {"targets": targets, "sources": sources}
-    first, last = next(iter(points)), next(reversed(points))
-    sources = points[last]
-    dtype = targets.dtype
-    for name, tensor in (*points.items(), ("strengths", strengths)):
-        if tensor.dim() < 2 or tensor.dtype != dtype or dtype not in (torch.float32, torch.float64):
-            raise ValueError(
-                f"'{name}' must be a tensor of at least two axes, float32 or float64 like the others "
-                f"(got shape {tuple(tensor.shape)}, {tensor.dtype})"
-            )
-    if targets.shape[-1] == 0:
+    first, last = ("points", "points") if sources is None else ("targets", "sources")
+    others = targets if sources is None else sources
+    for name, tensor in ((first, targets), (last, others), ("strengths", strengths)):
+        if tensor.dim() < 2 or tensor.dtype != targets.dtype or tensor.dtype not in (torch.float32, torch.float64):
+            shown = f"shape {tuple(tensor.shape)}, {tensor.dtype}"
+            raise ValueError(f"'{name}' must have two axes or more, float32 or float64 like the others (got {shown})")
+    dimension, count = targets.shape[-1], others.shape[-2]
+    if dimension == 0:
         raise ValueError(f"'{first}' must have at least one dimension (got shape {tuple(targets.shape)})")
-    if targets.shape[-1] != sources.shape[-1]:
-        raise ValueError(
-            f"'targets' and 'sources' must have points of the same dimension "
-            f"(got {targets.shape[-1]} and {sources.shape[-1]})"
-        )
-    if sources.shape[-2] != strengths.shape[-2]:
-        raise ValueError(
-            f"'strengths' must have one row for each of the {last} (got {strengths.shape[-2]} for {sources.shape[-2]})"
-        )
+    if dimension != others.shape[-1]:
+        shown = f"{dimension} and {others.shape[-1]}"
+        raise ValueError(f"'targets' and 'sources' must have points of the same dimension (got {shown})")
+    if count != strengths.shape[-2]:
+        shown = f"{strengths.shape[-2]} for {count}"
+        raise ValueError(f"'strengths' must have one row for each of the {last} (got {shown})")
     if isinstance(alpha, Tensor) and alpha.requires_grad:
         raise ValueError("'alpha' must be a constant: detach it (gradients by alpha are not provided)")
-    a = torch.as_tensor(alpha, dtype=dtype, device=targets.device)
+    a = torch.as_tensor(alpha, dtype=targets.dtype, device=targets.device)
     if not all(0 < value < math.inf for value in a.reshape(-1).tolist()):
         raise ValueError(f"'alpha' must be positive and finite (got {alpha})")
-    if last == "sources":
-        for name, tensor in points.items():
-            _check_finite(name, tensor)
-    leading = [tuple(tensor.shape[:-2]) for tensor in (*points.values(), strengths)]
-    try:
-        shape = np.broadcast_shapes(*leading, a.shape) if any(leading) or a.dim() else ()
-    except ValueError as error:
-        raise ValueError(
-            f"the batch axes of the points, the 'strengths' and 'alpha' must broadcast "
-            f"(got {', '.join(map(str, leading))} and {tuple(a.shape)})"
-        ) from error
+    if sources is not None:
+        _check_finite(first, targets)
+        _check_finite(last, others)
+    shape: tuple[int, ...] = ()
+    if a.dim() or max(targets.dim(), others.dim(), strengths.dim()) > 2:
+        leading = [tuple(tensor.shape[:-2]) for tensor in (targets, others, strengths)]
+        try:
+            shape = np.broadcast_shapes(*leading, a.shape)
+        except ValueError as error:
+            shown = f"{', '.join(map(str, leading))} and {tuple(a.shape)}"
+            raise ValueError(f"batch axes of points, 'strengths' and 'alpha' must broadcast (got {shown})") from error
 
     def batched(tensor: Tensor) -> Tensor:
         if not shape:
             return tensor[None]
         return tensor.expand(*shape, *tensor.shape[-2:]).reshape(math.prod(shape), *tensor.shape[-2:])
 
-    t = batched(targets)
-    s = t if targets is sources else batched(sources)
+    t, alphas = batched(targets), a.expand(shape).reshape(-1) if shape else a[None]
+    s = t if targets is others else batched(others)
     fixed = t.detach()
-    fixed_sources = fixed if s is t else s.detach()
-    a = a.expand(shape).reshape(-1) if shape else a[None]
-    return Problem(fixed, fixed_sources, a, strengths.shape[-1], eps, directions), (t, s, batched(strengths)), shape
+    problem = Problem(fixed, fixed if s is t else s.detach(), alphas, strengths.shape[-1], eps, directions)
+    check_backend(backend, problem)
+    return problem, (t, s, batched(strengths)), shape

@@ -20,5 +20,5 @@ from .evaluation import roc_auc as roc_auc
 from .group_thresholds import GroupRule as GroupRule
 from .group_thresholds import GroupThresholds as GroupThresholds
 from .split_metrics import SplitMetrics as SplitMetrics
+from .split_metrics import best_threshold as best_threshold
 from .split_metrics import selection as selection
-from .threshold import best_threshold as best_threshold

@@ -25,46 +25,38 @@ def roc_auc(counts: Counts) -> Tensor:
 
 def f1(counts: Counts) -> Tensor:
     """`2 TP / (2 TP + FP + FN)` of the positive class; the mean over classes."""
-    true_positives, selected = counts.selected[..., 1].sum(-1), counts.selected.sum((-1, -2))
-    return (2 * true_positives / (selected + counts.total[..., 1].sum(-1))).mean(-1)
+    return (2 * counts.true / (counts.true + counts.false + counts.nodes.positives)).mean(-1)
 
 
 def accuracy(counts: Counts) -> Tensor:
-    """Share predicted correctly."""
-    return counts.correct().sum(-1) / counts.total[0].sum()
+    nodes = counts.nodes
+    correct = counts.true if len(nodes.classes) > 1 else counts.true + (nodes.negatives - counts.false)
+    return correct.sum(-1) / nodes.count
 
 
 def balanced_accuracy(counts: Counts) -> Tensor:
-    """Mean over classes of the share recognised."""
-    recognised, total = counts.selected[..., 1].sum(-1), counts.total.sum(-2)
-    if len(counts.total) > 1:
-        return (recognised / total[:, 1]).mean(-1)
-    rejected = (counts.total - counts.selected)[..., 0].sum(-1)
-    return ((recognised / total[:, 1] + rejected / total[:, 0]) / 2).mean(-1)
+    """Mean over classes of the share recognised: 1/C for a constant classifier, for any base rates."""
+    nodes, recognised = counts.nodes, counts.true / counts.nodes.positives
+    if len(nodes.classes) == 1:
+        recognised = (recognised + (nodes.negatives - counts.false) / nodes.negatives) / 2
+    return recognised.mean(-1)
 
 
 @dataclass(frozen=True)
 class Metric:
     """One number about a predictor, as a fraction."""
 
-    key: str
-    """Attribute of `Evaluation`, and the column of result tables."""
-    label: str
-    """Short name in records, histories and tables."""
-    title: str
-    """Full name, in the field's words."""
+    key: str  # attribute of `Evaluation`, and the column of result tables
+    label: str  # short name in records, histories and tables
+    title: str  # full name, in the field's words
+    # Maps the counts of many predictors `[...]` to their values `[...]`; by default the difference of `compares`.
     function: Callable[[Counts], Tensor] | None = None
-    """Maps the counts of many predictors `[...]` to their values `[...]`; by default the difference of `compares`."""
     higher_is_better: bool = True
-    in_selection: bool = False
-    """Whether validation selects epochs and configurations by it; see `Evaluation.selection`."""
-    compares: tuple[Rate, ...] = ()
-    """Rates of which it is the widest difference between two groups."""
-    needs_all_labels: bool = False
-    """Whether it is undefined if no node has one of the labels."""
+    in_selection: bool = False  # validation selects epochs and configurations by it; see `Evaluation.selection`
+    compares: tuple[Rate, ...] = ()  # rates whose widest difference between two groups it is
+    needs_all_labels: bool = False  # undefined if no node has one of the labels
 
     def __call__(self, counts: Counts) -> Tensor:
-        """Return the metric of each predictor."""
         return counts.widest(*self.compares) if self.function is None else self.function(counts)
 
     def missing(self, nodes: Nodes) -> list[str]:
@@ -80,7 +72,6 @@ class Metric:
 
     @property
     def direction(self) -> str:
-        """Which way is better, in words."""
         return "higher is better" if self.higher_is_better else "lower is fairer"
 
 

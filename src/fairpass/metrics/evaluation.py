@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import product
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -28,17 +29,11 @@ class GroupRates:
     group: str
     label: str
     count: int
-    """Nodes of the group."""
-    positives: int
-    """Nodes of the group that truly are of the class."""
-    selection_rate: float
-    """`P(ŷ = c)`, the share predicted to be of the class."""
-    true_positive_rate: float
-    """`P(ŷ = c | y = c)`."""
-    false_positive_rate: float
-    """`P(ŷ = c | y ≠ c)`."""
-    accuracy: float
-    """Share predicted correctly (over all classes)."""
+    positives: int  # nodes of the group that truly are of the class
+    selection_rate: float  # P(ŷ = c), the share predicted to be of the class
+    true_positive_rate: float  # P(ŷ = c | y = c)
+    false_positive_rate: float  # P(ŷ = c | y ≠ c)
+    accuracy: float  # over all classes
 
 
 @dataclass(frozen=True)
@@ -57,26 +52,28 @@ class Evaluation:
     Each metric of the catalogue is an attribute: `auc`, `f1`, `acc`, `balanced_acc`, `delta_dp`, `delta_eo`,
     `equalized_odds`. A constant predictor treats all groups alike, so its differences are 0, and where one label is
     common its accuracy and F1 look good. Read them together with `balanced_acc` and `near_constant`.
+
+    Attributes:
+        metrics: The value of each metric by its key.
+        groups: One record for each group; with more than two classes, for each class and group.
+        worst_pair: For each difference between groups that is defined, such as "delta_dp": which two differ most.
+        positive_rate: Share of nodes predicted positive; None with more than two classes.
+        near_constant: Whether at least 97.5 % of the nodes are predicted to be of one class, and balanced accuracy is
+            less than 0.1 above that of a constant, 1/C.
+        threshold: A node is predicted positive above this. None with more than two classes, where the largest score
+            decides, and where the decisions were given.
+        n: Number of nodes.
+        intervals: Bootstrap confidence intervals by metric, if asked for.
     """
 
     metrics: Mapping[str, float] = field(hash=False)
-    """The value of each metric by its key."""
     groups: tuple[GroupRates, ...]
-    """One record for each group; with more than two classes, for each class and group."""
     worst_pair: Mapping[str, Pair] = field(hash=False)
-    """For each difference between groups that is defined, such as "delta_dp": which two groups differ most."""
     positive_rate: float | None
-    """Share of nodes predicted positive; None with more than two classes."""
     near_constant: bool
-    """At least 97.5 % of the nodes are predicted to be of one class, and balanced accuracy is less than
-    0.1 above that of a constant, 1/C."""
     threshold: float | None
-    """A node is predicted positive above this. None with more than two classes, where the largest score decides,
-    and where the decisions were given."""
     n: int
-    """Number of nodes."""
     intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False)
-    """Bootstrap confidence intervals by metric, if asked for."""
 
     def __getattr__(self, name: str) -> float:
         try:
@@ -103,40 +100,40 @@ class Evaluation:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Evaluation":
         """Rebuild a record from `to_dict`; a metric that an older file lacks is nan."""
-        keys = {metric.key for metric in catalog.METRICS}
+        keys = [metric.key for metric in catalog.METRICS]
         others = {f.name for f in fields(cls)} - {"metrics"}
-        if not others <= set(values) <= others | keys:
-            raise DataError(f"'values' must hold exactly {sorted(others | keys)} (got {sorted(values)})")
-        return cls(
-            metrics=_with_nan({metric.key: values.get(metric.key) for metric in catalog.METRICS}),
-            groups=tuple(GroupRates(**_with_nan(row)) for row in values["groups"]),
-            worst_pair={name: Pair(**pair) for name, pair in values["worst_pair"].items()},
-            intervals={name: Interval(**_with_nan(ends)) for name, ends in values["intervals"].items()},
-            **{name: values[name] for name in others - {"groups", "worst_pair", "intervals"}},
-        )
+        if not others <= set(values) <= others.union(keys):
+            raise DataError(f"'values' must hold exactly {sorted(others.union(keys))} (got {sorted(values)})")
+        records = {
+            "metrics": _with_nan({key: values.get(key) for key in keys}),
+            "groups": tuple(GroupRates(**_with_nan(row)) for row in values["groups"]),
+            "worst_pair": {name: Pair(**pair) for name, pair in values["worst_pair"].items()},
+            "intervals": {name: Interval(**_with_nan(ends)) for name, ends in values["intervals"].items()},
+        }
+        return cls(**{name: values[name] for name in others} | records)
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{metric.label}={100 * self.metrics[metric.key]:.2f}" for metric in catalog.METRICS)
         return f"Evaluation({numbers}, n={self.n}{', near constant' if self.near_constant else ''})"
 
     def __str__(self) -> str:
-        """Return a few lines for a reader, in percent."""
         numbers = "  ".join(f"{metric.symbol} {100 * self.metrics[metric.key]:.2f}" for metric in catalog.METRICS)
-        lines = [f"{numbers}  (n={self.n})"]
-        if self.near_constant:
-            lines.append("near constant: almost every node is predicted to be of one class")
-        for name, pair in self.worst_pair.items():
-            where = f"group '{pair.high}' above '{pair.low}' for label '{pair.label}'"
-            lines.append(f"{name} {100 * self.metrics[name]:.2f}: {where}")
-        for row in self.groups:
-            lines.append(
-                f"group '{row.group}', label '{row.label}': {row.count} nodes, {row.positives} of the label, "
-                f"selected {100 * row.selection_rate:.2f}, TPR {100 * row.true_positive_rate:.2f}, "
-                f"FPR {100 * row.false_positive_rate:.2f}, accuracy {100 * row.accuracy:.2f}"
-            )
-        for name, ends in self.intervals.items():
-            lines.append(f"{name} {100 * ends.level:g} % interval: {100 * ends.low:.2f} to {100 * ends.high:.2f}")
-        return "\n".join(lines)
+        constant = ["near constant: almost every node is predicted to be of one class"] if self.near_constant else []
+        pairs = [
+            f"{key} {100 * self.metrics[key]:.2f}: group '{pair.high}' above '{pair.low}' for label '{pair.label}'"
+            for key, pair in self.worst_pair.items()
+        ]
+        groups = [
+            f"group '{row.group}', label '{row.label}': {row.count} nodes, {row.positives} of the label, "
+            f"selected {100 * row.selection_rate:.2f}, TPR {100 * row.true_positive_rate:.2f}, "
+            f"FPR {100 * row.false_positive_rate:.2f}, accuracy {100 * row.accuracy:.2f}"
+            for row in self.groups
+        ]
+        intervals = [
+            f"{key} {100 * ends.level:g} % interval: {100 * ends.low:.2f} to {100 * ends.high:.2f}"
+            for key, ends in self.intervals.items()
+        ]
+        return "\n".join([f"{numbers}  (n={self.n})", *constant, *pairs, *groups, *intervals])
 
 
 def evaluate(
@@ -164,43 +161,37 @@ def evaluate(
             AUC comes from the scores, and `threshold` does not matter.
         group_names: Names of the G groups; one that has no nodes here is missing. Without names the groups are those up
             to the largest index in `sens`.
-        label_names: Names of the C labels.
         undefined: What to do when a metric is undefined because a group or label is missing: "error" raises `DataError`
             and names it; "nan" warns (`sklearn.exceptions.UndefinedMetricWarning`) and goes on.
-        bootstrap: Number of resamples for 95 % confidence intervals; 0 for none.
-        seed: Seed of the resamples.
-
+        bootstrap: Number of resamples for 95 % confidence intervals, drawn from `seed`; 0 for none.
     """
     if bootstrap < 0:
         raise DataError(f"'bootstrap' must not be negative (got {bootstrap})")
     sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
-    nodes = sample.nodes
+    nodes, table = sample.nodes, group_table(sample)
     report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)
     metrics = {key: float(value) for key, value in sample.measure(sample.counts).items()}
-    table = group_table(sample)
-    compared = [metric for metric in catalog.METRICS if metric.compares and not metric.missing(nodes)]
-    num_classes, n = len(nodes.labels), len(sample.y)
-    share = int(sample.pred.bincount().max()) / n
-    # "not above" rather than "below": a balanced accuracy of nan does not excuse a constant.
-    useless = not metrics["balanced_acc"] >= 1 / num_classes + NEAR_CONSTANT_MARGIN
+    compared = {metric.key: metric.compares for metric in catalog.METRICS if metric.compares}
+    binary, least = len(nodes.labels) == 2, 1 / len(nodes.labels) + NEAR_CONSTANT_MARGIN
+    constant = int(sample.pred.bincount().max()) / nodes.count >= NEAR_CONSTANT_SHARE
     return Evaluation(
         metrics=metrics,
         groups=table,
-        worst_pair={metric.key: worst_pair(table, metric.compares) for metric in compared},
-        positive_rate=int(sample.pred.sum()) / n if num_classes == 2 else None,
-        near_constant=share >= NEAR_CONSTANT_SHARE and useless,
-        threshold=float(threshold) if num_classes == 2 and decisions is None else None,
-        n=n,
+        worst_pair={key: worst_pair(table, rates) for key, rates in compared.items() if not nodes.missing_rates(rates)},
+        positive_rate=int(sample.pred.sum()) / nodes.count if binary else None,
+        # "not at least" rather than "below": a balanced accuracy of nan does not excuse a constant.
+        near_constant=constant and not metrics["balanced_acc"] >= least,
+        threshold=float(threshold) if binary and decisions is None else None,
+        n=nodes.count,
         intervals=sample_intervals(sample, bootstrap, seed) if bootstrap else {},
     )
 
 
 def group_table(sample: Sample) -> tuple[GroupRates, ...]:
-    """Return one record for each class and group."""
     nodes, counts = sample.nodes, sample.counts
-    total = nodes.total[:, :-1]
-    columns = torch.stack([total.sum(-1), total[..., 1], *(counts.rates(rate) for rate in RATES)], -1).tolist()
-    accuracy = (counts.correct()[:-1] / total[0].sum(-1)).tolist()
+    sizes, positives, _ = nodes.sizes.values()
+    columns = torch.stack([sizes, positives, *(counts.rates(rate) for rate in RATES)], -1).tolist()
+    accuracy = (counts.correct()[:-1] / sizes[0]).tolist()
     return tuple(
         GroupRates(group, nodes.labels[c], int(count), int(positives), selected, tpr, fpr, right)
         for c, rows in zip(nodes.classes, columns, strict=True)
@@ -211,12 +202,11 @@ def group_table(sample: Sample) -> tuple[GroupRates, ...]:
 def worst_pair(table: Sequence[GroupRates], rates: Sequence[Rate]) -> Pair:
     """Return the two groups between which the widest difference of the rates lies."""
     gaps = []
-    for rate in rates:
-        for label in dict.fromkeys(row.label for row in table):
-            # Equal groups keep their order, so the first and the last are a pair even if all rates are equal.
-            rows = sorted((row for row in table if row.label == label), key=attrgetter(rate), reverse=True)
-            gap = getattr(rows[0], rate) - getattr(rows[-1], rate)
-            gaps.append((gap, Pair(rows[0].group, rows[-1].group, label)))
+    for rate, label in product(rates, dict.fromkeys(row.label for row in table)):
+        # Equal groups keep their order, so the first and the last are a pair even if all rates are equal.
+        rows = sorted((row for row in table if row.label == label), key=attrgetter(rate), reverse=True)
+        gap = getattr(rows[0], rate) - getattr(rows[-1], rate)
+        gaps.append((gap, Pair(rows[0].group, rows[-1].group, label)))
     return max(gaps, key=itemgetter(0))[1]
 
 
@@ -255,16 +245,9 @@ class MetricFunction:
         label_names: Names = None,
         undefined: Undefined = "error",
     ) -> float:
-        """Return the metric.
+        """Return the metric of predicted classes `[N]`; see `evaluate` for the other arguments.
 
-        Args:
-            y: Labels `[N]`, 0..C-1.
-            pred: Predicted classes `[N]`.
-            sens: Groups `[N]`, negative for unknown; needed by differences between groups.
-            group_names: Names of the groups; one that has no nodes makes a difference undefined.
-            label_names: Names of the classes; without them the number of classes follows from the arrays.
-            undefined: Where the metric is undefined, "error" raises `DataError`, "nan" warns and returns nan.
-
+        Differences between groups need `sens`. Without `label_names` the number of classes follows from the arrays.
         """
         return _value(self.key, Sample(y, pred, sens, group_names, label_names), undefined)
 
@@ -279,17 +262,14 @@ def roc_auc(y: Values, scores: Values, *, label_names: Names = None, undefined: 
 
 def _value(key: str, sample: Sample, undefined: Undefined) -> float:
     metric = next(metric for metric in catalog.METRICS if metric.key == key)
-    report_undefined(metric.title, metric.missing(sample.nodes), undefined, stacklevel=4)
+    report_undefined(metric.title, metric.missing(sample.nodes), undefined, level=4)
     return float(sample.measure(sample.counts)[key])
 
 
 auc = roc_auc
 f1 = MetricFunction("f1")
-"""F1 score of the positive class, `2 TP / (2 TP + FP + FN)`, or its mean over classes."""
 accuracy = MetricFunction("acc")
-"""Share of nodes whose predicted class is the true one."""
 balanced_accuracy = MetricFunction("balanced_acc")
-"""Mean over classes of the share recognised: 1/C for a constant classifier, for any base rates."""
 demographic_parity_difference = delta_dp = MetricFunction("delta_dp")
 """`|E[ŷ | s] - E[ŷ | s']|` of the widest pair of groups, over all classes."""
 equal_opportunity_difference = delta_eo = MetricFunction("delta_eo")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from fairpass.errors import DataError
-from fairpass.metrics.inputs import Floats, Integers, Values, as_integers, as_labels, as_scores
+from fairpass.metrics.inputs import Floats, Integers, Values, as_integers, as_scores
 
 Constraint = Literal["demographic_parity", "true_positive_rate_parity", "equalized_odds"]
 
@@ -23,17 +24,12 @@ class GroupRule:
     .. math:: q\, c + (1 - q) \big(p_0 [s > t_0] + p_1 [s > t_1]\big).
     """
 
-    thresholds: tuple[float, float]
-    """:math:`t_0` and :math:`t_1`; -1 is below every score, 1 above or at every score."""
-    probabilities: tuple[float, float]
-    """:math:`p_0` and :math:`p_1`, which sum to 1."""
-    p_ignore: float = 0.0
-    """:math:`q`: how often the score is ignored."""
-    prediction_constant: float = 0.0
-    """:math:`c`: probability of a positive decision where the score is ignored."""
+    thresholds: tuple[float, float]  # t_0 and t_1; -1 is below every score, 1 above or at every score
+    probabilities: tuple[float, float]  # p_0 and p_1, which sum to 1
+    p_ignore: float = 0.0  # q: how often the score is ignored
+    prediction_constant: float = 0.0  # c: probability of a positive decision where the score is ignored
 
     def positive_probability(self, scores: Floats) -> NDArray[np.float64]:
-        """Return the probability of a positive decision for scores of this group, `[N]`."""
         above = sum(p * (scores > t) for p, t in zip(self.probabilities, self.thresholds, strict=True))
         return np.asarray(self.p_ignore * self.prediction_constant + (1 - self.p_ignore) * above, dtype=np.float64)
 
@@ -49,15 +45,12 @@ class GroupThresholds:
     The constraint says which rate is equal: the share of positive decisions (`"demographic_parity"`), the same among
     nodes with a positive label (`"true_positive_rate_parity"`), or that and the share among the others
     (`"equalized_odds"`). It is equal on the nodes the thresholds were fitted on, and about equal on similar nodes.
-    fairlearn's `ThresholdOptimizer` finds the most accurate such rule.
-
-    To meet a rate exactly, some decisions must be random: most groups have two thresholds, and a node between them is
-    decided by a random draw.
+    fairlearn's `ThresholdOptimizer` finds the most accurate such rule. To meet a rate exactly, some decisions must be
+    random: most groups have two thresholds, and a node between them is decided by a random draw.
     """
 
     constraint: Constraint
-    groups: tuple[GroupRule, ...]
-    """The rule of each group, by its index."""
+    groups: tuple[GroupRule, ...]  # by the index of the group
 
     @classmethod
     def fit(cls, y: Values, scores: Values, *, sens: Values, constraint: Constraint) -> "GroupThresholds":
@@ -67,12 +60,12 @@ class GroupThresholds:
             y: Labels `[N]`, 0 and 1; both must occur in every group.
             scores: Probabilities of the positive class `[N]`, or of both `[N, 2]`.
             sens: Groups `[N]`, 0..G-1. Nodes of unknown group (negative) are left out.
-            constraint: Which rates are to be equal between groups.
+            constraint: Which rates are equal between groups.
         """
         from fairlearn.postprocessing import ThresholdOptimizer
         from sklearn.linear_model import LinearRegression
 
-        labels = as_labels(y)
+        labels = as_integers(y, "y", labels=True)
         values = _as_probabilities(scores, labels.size)
         groups = as_integers(sens, "sens", labels.size)
         check_groups_have_both_labels(labels, groups)
@@ -80,11 +73,10 @@ class GroupThresholds:
         # fairlearn asks for an estimator: this one predicts the score it is given.
         identity = LinearRegression()
         identity.coef_, identity.intercept_ = np.ones(1), 0.0
-        optimizer = ThresholdOptimizer(
+        fitted = ThresholdOptimizer(
             estimator=identity, constraints=constraint, prefit=True, predict_method="predict"
-        )
-        optimizer.fit(values[known, None], labels[known], sensitive_features=groups[known])
-        found = optimizer.interpolated_thresholder_.interpolation_dict
+        ).fit(values[known, None], labels[known], sensitive_features=groups[known])
+        found = fitted.interpolated_thresholder_.interpolation_dict
         return cls(constraint, tuple(_rule(found[group]) for group in sorted(found)))
 
     def positive_probability(self, scores: Values, *, sens: Values) -> NDArray[np.float64]:
@@ -115,7 +107,6 @@ class GroupThresholds:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "GroupThresholds":
-        """Rebuild the rule from `to_dict`."""
         pairs = ("thresholds", "probabilities")  # lists in JSON
         rules = (GroupRule(**{**rule, **{name: tuple(rule[name]) for name in pairs}}) for rule in values["groups"])
         return cls(values["constraint"], tuple(rules))
@@ -125,27 +116,20 @@ def check_groups_have_both_labels(y: Integers, sens: Integers, names: Sequence[s
     """Raise `DataError` unless every group has nodes of both labels, which its thresholds are found from."""
     if y.max(initial=0) > 1:
         raise DataError(f"'y' must have 2 labels for thresholds per group (got {y.max() + 1})")
-    for group in range(int(sens.max(initial=-1)) + 1):
-        for label in (0, 1):
-            if not (y[sens == group] == label).any():
-                name = names[group] if names else str(group)
-                raise DataError(
-                    "every group must have nodes of both labels for thresholds per group "
-                    f"(got none of label {label} in group {name!r})"
-                )
+    for group, label in product(range(int(sens.max(initial=-1)) + 1), (0, 1)):
+        if not (y[sens == group] == label).any():
+            lacking = f"got none of label {label} in group {names[group] if names else str(group)!r}"
+            raise DataError(f"every group must have nodes of both labels for thresholds per group ({lacking})")
 
 
 def _as_probabilities(scores: Values, size: int) -> NDArray[np.float64]:
     values = as_scores(scores, size).astype(np.float64)
     if values.ndim != 1 or values.min() < 0 or values.max() > 1:
-        raise DataError(
-            "'scores' must be probabilities of the positive class (got more classes, or numbers beyond 0..1)"
-        )
+        raise DataError("'scores' must be probabilities of the positive class (got more classes, or not in 0..1)")
     return values
 
 
 def _rule(found: Any) -> GroupRule:
-    """Convert fairlearn's rule for a group to plain numbers."""
     # JSON cannot hold infinite thresholds; scores are between 0 and 1.
     first, second = (min(max(float(o.threshold), -1.0), 1.0) for o in (found.operation0, found.operation1))
     ignored = (float(found.get(name, 0.0)) for name in ("p_ignore", "prediction_constant"))

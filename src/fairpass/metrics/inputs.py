@@ -28,24 +28,17 @@ def _as_array(values: Values) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def as_integers(values: Values, name: str, size: int | None) -> Integers:
-    """Check indices `[N]`, such as groups, where a negative one is unknown."""
+def as_integers(values: Values, name: str, size: int | None = None, *, labels: bool = False) -> Integers:
+    """Check indices `[N]`; a negative group is unknown, a negative label is refused."""
     array = _as_array(values)
     if array.dtype.kind not in "biu":
         raise DataError(f"'{name}' must hold integers (got {array.dtype})")
     if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
         expected = "[N] with N > 0" if size is None else f"[{size}], one for each node"
         raise DataError(f"'{name}' must have shape {expected} (got {list(array.shape)})")
-    return array.astype(np.int64, copy=False)
-
-
-def as_labels(values: Values, name: str = "y", size: int | None = None) -> Integers:
-    """Check class indices, 0..C-1; unlabelled nodes (-1) are refused."""
-    labels = as_integers(values, name, size)
-    negative = int((labels < 0).sum())
-    if negative:
+    if labels and (negative := int((array < 0).sum())):
         raise DataError(f"'{name}' must not hold unlabelled nodes, pass the labelled ones (got {negative} below 0)")
-    return labels
+    return array.astype(np.int64, copy=False)
 
 
 def as_scores(values: Values, size: int) -> Floats:
@@ -68,10 +61,10 @@ def as_scores(values: Values, size: int) -> Floats:
     return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
 
-def as_names(names: Names, argument: str, highest: int, at_least: int = 0) -> tuple[str, ...]:
+def as_names(names: Names, argument: str, highest: int) -> tuple[str, ...]:
     """Return one name for each index up to `highest`; by default the indices themselves."""
     if names is None:
-        return tuple(str(index) for index in range(max(highest + 1, at_least)))
+        return tuple(str(index) for index in range(highest + 1))
     if highest >= len(names):
         raise DataError(f"'{argument}' must name every index up to {highest} (got {len(names)} names)")
     if len(set(names)) < len(names):
@@ -95,37 +88,31 @@ class Sample:
         scores: Values | None = None,
         threshold: float = 0.5,
     ) -> None:
-        labels = as_labels(y)
+        labels = as_integers(y, "y", labels=True)
         values = np.empty(0) if scores is None else as_scores(scores, labels.size)
         argument = "pred" if scores is None else "decisions"
-        decided = _predict(values, threshold) if pred is None else as_labels(pred, argument, labels.size)
+        decided = _predict(values, threshold) if pred is None else as_integers(pred, argument, labels.size, labels=True)
+        highest = int(max(labels.max(), decided.max(), 1))
         if scores is not None:
-            label_names = _score_names(label_names, values, {"y": labels, "decisions": decided})
-        names = as_names(label_names, "label_names", int(max(labels.max(), decided.max())), at_least=2)
+            classes = 2 if values.ndim == 1 else values.shape[1]
+            named = classes if label_names is None else len(label_names)
+            if named != classes:
+                raise DataError(f"'label_names' must name the {classes} classes of 'scores' (got {named} names)")
+            if highest >= classes:
+                argument = "y" if labels.max() == highest else argument
+                raise DataError(f"'{argument}' must be below {classes}, the number of classes (got {highest})")
+            highest = classes - 1
         groups = np.full_like(labels, -1) if sens is None else as_integers(sens, "sens", labels.size)
         # Copies, as torch takes neither a read-only array (pandas) nor a reversed one.
         self.y, self.pred, self.sens = (torch.from_numpy(array.copy()) for array in (labels, decided, groups))
         self.scores = torch.from_numpy(values.copy())
+        names = as_names(label_names, "label_names", highest)
         self.nodes = Nodes(self.y, self.sens, names, as_names(group_names, "group_names", int(groups.max())))
         self.counts = self.nodes.counts(self.pred, self.scores)
 
     def measure(self, counts: Counts) -> dict[str, Tensor]:
         """Return every metric `[...]` of counts of the sample, nan where it is undefined."""
-        return {
-            metric.key: metric(counts) * (torch.nan if metric.missing(self.nodes) else 1.0)
-            for metric in catalog.METRICS
-        }
-
-
-def _score_names(names: Names, scores: Floats, labels: dict[str, Integers]) -> Sequence[str]:
-    """Name the classes of scores, two for `[N]` and C for `[N, C]`, which all labels must be among."""
-    classes = 2 if scores.ndim == 1 else scores.shape[1]
-    if names is not None and len(names) != classes:
-        raise DataError(f"'label_names' must name the {classes} classes of 'scores' (got {len(names)} names)")
-    for argument, values in labels.items():
-        if values.max() >= classes:
-            raise DataError(f"'{argument}' must be below {classes}, the number of classes (got {values.max()})")
-    return names or [str(c) for c in range(classes)]
+        return {m.key: m(counts) * (torch.nan if m.missing(self.nodes) else 1.0) for m in catalog.METRICS}
 
 
 def _predict(scores: Floats, threshold: float) -> Integers:
@@ -135,9 +122,7 @@ def _predict(scores: Floats, threshold: float) -> Integers:
     return (scores > float(threshold) if scores.ndim == 1 else scores.argmax(axis=1)).astype(np.int64)
 
 
-def report_undefined(
-    what: str, reasons: Sequence[str], undefined: Undefined | None = None, stacklevel: int = 3
-) -> None:
+def report_undefined(what: str, reasons: Sequence[str], undefined: Undefined | None = None, level: int = 3) -> None:
     """Raise, or warn if the user chose "nan", if there are reasons why something is undefined."""
     if undefined not in {None, "error", "nan"}:
         raise DataError(f"'undefined' must be 'error' or 'nan' (got {undefined!r})")
@@ -148,4 +133,4 @@ def report_undefined(
         raise DataError(f"{message} (pass undefined='nan' to go on without it)" if undefined else message)
     from sklearn.exceptions import UndefinedMetricWarning  # the class users filter; here, as the import is slow
 
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel)
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=level)

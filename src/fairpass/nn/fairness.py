@@ -87,7 +87,7 @@ class ReferenceLayer(LateBuffers):
         self.fields = nn.ModuleList(LateBuffers(*_FIELD_TENSORS) for _ in range(steps))
 
     def record_field(self, number: int, field: Field) -> None:
-        for name, value in field.tensors().items():
+        for name, value in vars(field).items():
             setattr(self.fields[number], name, value)
 
     def recorded_fields(self) -> list[Field]:

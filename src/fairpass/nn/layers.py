@@ -136,5 +136,8 @@ class FeatureScaler(nn.Module):
             shift, spread = (low + high) / 2, (high - low) / 2
         self.shift, self.factor = shift, torch.where(spread > 0, 1 / spread, 0.0)
 
+    def extra_repr(self) -> str:
+        return repr(self.scale)
+
     def forward(self, x: Tensor) -> Tensor:
         return x if self.scale == "given" else (x - self.shift) * self.factor

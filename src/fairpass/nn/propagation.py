@@ -9,15 +9,17 @@ layer by layer, from `F = X_in`; `h_f` is the maximum mean discrepancy between t
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
+from fairpass.kernels.backend import EPS
 from fairpass.kernels.dispatch import Backend
-from fairpass.kernels.mmd import KernelName, SumOptions
-from fairpass.kernels.sums import EPS
+from fairpass.kernels.mmd import KernelName
+from fairpass.kernels.sums import SumOptions
 from fairpass.nn.convolution import Attention, Backbone
 from fairpass.nn.fairness import FairnessTerm, RecordedTerm, Reference, ReplayedTerm, Term, descend, draw, spread
 from fairpass.nn.layers import as_kernel_argument
@@ -33,15 +35,16 @@ _EPS = 1e-5  # the kernel sums' tolerance inside a layer; the measured error is 
 _LARGEST = 1e15  # squares of larger entries, added up over the nodes, may overflow in float32
 
 
+_weight = partial(parameter, at_least=0, per_member=True)
+
+
 def weight_parameter(search: Dimension) -> Any:
     """Declare the weight of fairness, which is searched in different ranges for GMMD and GMMD-S."""
-    return parameter(
+    return _weight(
         None,
         r"weight of fairness without units, :math:`16\lambda_f\alpha/\min_a N_a`, which means the same on every "
         "graph; by default 100, and 1 for GMMD-S",
         search,
-        at_least=0,
-        per_member=True,
     )
 
 
@@ -49,20 +52,16 @@ class GMMDOptions(Declared, kw_only=False):
     """Options of the message passing, for the layer and for the classifier; the grid is the paper's."""
 
     K: int = parameter(2, "number of layers of message passing", at_least=1, grid=Choice(2))
-    lambda_s: float = parameter(
+    lambda_s: float = _weight(
         1.0,
         r"weight of smoothness, :math:`\lambda_s`; 0 leaves the graph out, and one layer is then as good as many",
         Choice(0.0, 0.5, 1.0, 2.0),
         Choice(0.0, 0.1, 0.5, 1.0, 2.0),
-        at_least=0,
-        per_member=True,
     )
-    lambda_f: float | None = parameter(
+    lambda_f: float | None = _weight(
         None,
         r"weight of fairness in the paper's units, :math:`\lambda_f`, instead of `weight`",
-        at_least=0,
         grid=Choice(0.0, 0.1, 0.5, 1.0, 5.0, 10.0),
-        per_member=True,
     )
     alpha: float = parameter(
         0.3,

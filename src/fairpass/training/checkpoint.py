@@ -23,14 +23,10 @@ _KIND = "fairpass checkpoint"
 
 
 class Checkpoint:
-    """A file that holds a fit in progress.
+    """A file that holds a fit in progress; a checkpoint of a fit with another `identity` is an error.
 
-    The fit is copied in memory after every epoch, and written now and then. So an interruption in the middle of an
-    epoch, when parameters are half updated, still leaves a whole number of epochs behind.
-
-    Args:
-        identity: of the fit (method, parameters, settings, data); a checkpoint of another fit is an error.
-        every: write it after this many epochs, or when it was last written `seconds` ago.
+    The fit is copied in memory after every epoch, and written after `every` epochs, or some seconds. So an
+    interruption in the middle of an epoch, when parameters are half updated, leaves a whole number of epochs behind.
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: str, every: int = 25, seconds: float = 60.0) -> None:
@@ -49,7 +45,6 @@ class Checkpoint:
             self.write()
 
     def write(self) -> None:
-        """Write the last copy."""
         if self._latest is None:
             return
         buffer = io.BytesIO()
@@ -65,10 +60,8 @@ class Checkpoint:
             return False
         tensors, header = read_tensors(self.path, _KIND)
         if header["identity"] != self.identity:
-            raise ModelFileError(
-                f"'{self.path}' must be a checkpoint of this very fit (it belongs to another method, "
-                "setting, graph or version); remove it to start again"
-            )
+            hint = "it belongs to another method, setting, graph or version); remove it to start again"
+            raise ModelFileError(f"'{self.path}' must be a checkpoint of this very fit ({hint}")
         stored = torch.load(io.BytesIO(tensors["fit"].numpy().tobytes()), map_location="cpu", weights_only=True)
         program.load_state_dict(stored["program"])
         program.configure(state.training)
@@ -80,10 +73,6 @@ class Checkpoint:
         state.best_epoch, state.best_state = stored["best_epoch"], stored["best_state"]
         self._latest = _snapshot(program, state)
         return True
-
-    def remove(self) -> None:
-        """Delete the file: the fit is done."""
-        self.path.unlink(missing_ok=True)
 
 
 def _snapshot(program: Program, state: "FitState") -> dict[str, Any]:

@@ -6,44 +6,29 @@ from typing import Any
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch.
-
-    Attributes:
-        epoch: counted from 0.
-        losses: by name, the main one first.
-        metrics: on the validation nodes, by name, as fractions.
-        selection: the validation criterion by which epochs are selected; nan if the outputs were not finite.
-        threshold: above which a score is a positive prediction; None with more than two classes.
-        discrepancy: of the logits of all nodes: `mmd2` and `similarity` between groups, and, for two groups, the
-            `bound` of Theorem 4.2 with the features as `X`; empty if it is not tracked.
-    """
+    """One epoch, counted from 0: its losses, and what was measured on the validation nodes."""
 
     epoch: int
-    losses: dict[str, float]
-    metrics: dict[str, float]
-    selection: float
-    threshold: float | None
+    losses: dict[str, float]  # the main one first
+    metrics: dict[str, float]  # as fractions
+    selection: float  # the criterion by which epochs are selected; nan if the outputs were not finite
+    threshold: float | None  # above which a score is a positive prediction; None with more than two classes
+    # Of the logits of all nodes, if it is tracked: `mmd2` and `similarity` between groups, and, for two groups, the
+    # `bound` of Theorem 4.2 with the features as `X`.
     discrepancy: dict[str, float] = field(default_factory=dict)
 
     @property
     def loss(self) -> float:
-        """Return the main loss."""
+        """The main loss."""
         return next(iter(self.losses.values()))
 
     def flat(self) -> dict[str, float | None]:
         """Return all numbers in one mapping: the main loss is `loss`, any other named `x` is `loss_x`."""
-        return {
-            "epoch": self.epoch,
-            "loss": self.loss,
-            **{f"loss_{name}": value for name, value in list(self.losses.items())[1:]},
-            **self.metrics,
-            "selection": self.selection,
-            "threshold": self.threshold,
-            **self.discrepancy,
-        }
+        losses = {"loss": self.loss, **{f"loss_{name}": value for name, value in list(self.losses.items())[1:]}}
+        chosen = {"selection": self.selection, "threshold": self.threshold}
+        return {"epoch": self.epoch, **losses, **self.metrics, **chosen, **self.discrepancy}
 
     def __str__(self) -> str:
-        """Return one line for a reader, the metrics in percent."""
         losses = "  ".join(f"{name} {value:.4f}" for name, value in self.losses.items())
         metrics = "  ".join(f"{name} {100 * value:.2f}" for name, value in self.metrics.items())
         return f"epoch {self.epoch}  {losses}  {metrics}  selection {self.selection:.4f}"
@@ -65,10 +50,8 @@ class History(list[EpochRecord]):
         return sum(record.selection for record in recent) / len(recent)
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Return the records as plain data."""
         return [asdict(record) for record in self]
 
     @classmethod
     def from_list(cls, records: list[dict[str, Any]]) -> "History":
-        """Return the history that `to_list` gave."""
         return cls(EpochRecord(**record) for record in records)

@@ -1,9 +1,9 @@
-"""The training loop: epochs, selection on validation, history, checkpoints; what an epoch does is up to the program."""
+"""The training loop: epochs, what is measured at each, selection on validation; the program says what an epoch does."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import isnan
+from math import isnan, nan, sqrt
 from typing import Any
 
 import torch
@@ -11,16 +11,19 @@ import torch.utils.deterministic
 from torch import Tensor
 
 from fairpass.errors import FairpassError
+from fairpass.metrics.split_metrics import SplitMetrics, ThresholdSearch, selection
+from fairpass.nn.fairness import spread
+from fairpass.theory import RepresentationBound
 from fairpass.training.checkpoint import Checkpoint
 from fairpass.training.history import EpochRecord, History
-from fairpass.training.monitor import EpochMonitor
-from fairpass.training.program import Program
+from fairpass.training.program import Program, scores
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
 
 Callback = Callable[[EpochRecord], None]
 
 _memory: Any = torch.utils.deterministic  # its one setting has no type
+_LARGEST = 1e12  # logits beyond this are scaled down before their distances are taken
 
 
 class DivergedError(FairpassError, ArithmeticError):
@@ -37,13 +40,7 @@ class FitState:
     best_state: dict[str, Tensor] = field(default_factory=dict)
 
     @property
-    def next_epoch(self) -> int:
-        """Return the epoch to run next."""
-        return len(self.history)
-
-    @property
     def has_diverged(self) -> bool:
-        """Return whether the last epoch's outputs were not finite."""
         return bool(self.history) and isnan(self.history[-1].selection)
 
     def add(self, record: EpochRecord) -> bool:
@@ -62,21 +59,83 @@ class FitState:
 
     @property
     def is_over(self) -> bool:
-        """Return whether training ends here: all epochs done, patience exhausted, or outputs not finite."""
-        patience, waited = self.training.patience, self.next_epoch - 1 - self.best_epoch
-        out_of_patience = patience is not None and bool(self.history) and waited >= patience
-        return self.next_epoch >= self.training.epochs or out_of_patience or self.has_diverged
+        done, patience = len(self.history), self.training.patience
+        out_of_patience = patience is not None and done > 0 and done - 1 - self.best_epoch >= patience
+        return done >= self.training.epochs or out_of_patience or self.has_diverged
 
     @property
     def selected(self) -> EpochRecord:
-        """Return the record of the epoch whose state the fit keeps."""
+        """The record of the epoch whose state the fit keeps."""
         select_last = self.training.select == "last"
         if self.best_epoch < 0 or (select_last and self.has_diverged):
-            raise DivergedError(
-                f"training must give finite outputs (got nan at epoch {self.next_epoch - 1}; "
-                "a smaller 'learning_rate' may help)"
-            )
+            got = f"got nan at epoch {len(self.history) - 1}; a smaller 'learning_rate' may help"
+            raise DivergedError(f"training must give finite outputs ({got})")
         return self.history[-1 if select_last else self.best_epoch]
+
+
+class EpochMonitor:
+    """Measures the logits of an epoch, of many models at once, with one `threshold` and `track_discrepancy`."""
+
+    def __init__(self, task: Task, training: Training) -> None:
+        task.check_split("train")
+        task.check_split("val")
+        self.task, self.training = task, training
+        self.nodes = task.nodes("val")
+        y, sens = task.y[self.nodes], task.sens[self.nodes]
+        self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
+        self.search = None
+        if isinstance(training.threshold, str) and task.num_classes == 2:
+            self.search = ThresholdSearch(y, sens, training.threshold)
+        # Theorem 4.2 is about two groups only.
+        self.bound = RepresentationBound(task.x, task.groups) if task.num_groups == 2 else None
+
+    @torch.no_grad()
+    def __call__(self, logits: Tensor) -> list[dict[str, Any]]:
+        """Return for each of `(B, N, C)` logits the fields of an `EpochRecord` apart from epoch and losses."""
+        # One node without an output makes the epoch useless; nan is never selected.
+        broken = ~logits.isfinite().flatten(1).all(1)
+        on_validation = scores(logits.index_select(1, self.nodes).softmax(-1))
+        if bool(broken.any()):
+            on_validation[broken] = nan
+        thresholds = self._thresholds(on_validation, broken)
+        if thresholds is not None:
+            self.metrics.threshold = thresholds[:, None]
+        numbers = self.metrics(on_validation)
+        found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
+        columns: dict[str, list[Any]] = {
+            "metrics": [dict(zip(SplitMetrics.names, row, strict=True)) for row in numbers.tolist()],
+            "selection": selection(numbers).tolist(),
+            "threshold": [None] * len(logits) if thresholds is None else thresholds.tolist(),
+            "discrepancy": found,
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _thresholds(self, on_validation: Tensor, broken: Tensor) -> Tensor | None:
+        if self.task.num_classes > 2:
+            return None
+        if self.search is not None:
+            return self.search(on_validation.nan_to_num(0.5)).masked_fill(broken, 0.5)
+        fixed = torch.tensor(self.training.threshold, dtype=torch.float64, device=broken.device)
+        return fixed.expand(len(broken))
+
+    def _discrepancy(self, logits: Tensor, broken: Tensor) -> list[dict[str, float]]:
+        """Return how far apart the groups' logits are, for a kernel as wide as the spread of all logits."""
+        if bool(broken.any()):
+            logits = logits.masked_fill(broken[:, None, None], 0.0)
+        # The squares of huge logits overflow. The kernel's width follows the logits, so scaling changes nothing.
+        largest = logits.abs().amax((1, 2), keepdim=True)
+        if bool((largest > _LARGEST).any()):
+            logits = logits / (largest / _LARGEST).clamp(min=1.0)
+        if logits.shape[-1] == 2 and not bool(logits.sum(-1).any()):
+            # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at less cost.
+            logits = sqrt(2) * logits[..., 1:]
+        similar = self.task.groups.similarities(logits, 1 / spread(logits).clamp(min=1e-12))
+        count, within, everywhere = similar.shape[-1], similar.diagonal(0, -2, -1).sum(-1), similar.sum((-2, -1))
+        similarity = ((everywhere - within) / (count * (count - 1))).masked_fill(broken, nan)
+        columns = {"mmd2": (count * within - everywhere).masked_fill(broken, nan), "similarity": similarity}
+        if self.bound is not None:
+            columns["bound"] = self.bound(similarity)
+        return [dict(zip(columns, row, strict=True)) for row in torch.stack(list(columns.values()), 1).tolist()]
 
 
 @contextmanager
@@ -102,15 +161,14 @@ def train(
     program: Program,
     task: Task,
     training: Training,
-    *,
     callbacks: Sequence[Callback] = (),
     checkpoint: Checkpoint | None = None,
 ) -> FitState:
     """Train `program` in place, leave the selected epoch's state in it, and return what happened.
 
-    Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result;
-    on Ctrl-C the epochs so far are kept there. Training ends early once outputs are not finite; a finite
-    epoch before can still be selected, and if there is none, `DivergedError` is raised.
+    Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result; on Ctrl-C
+    the epochs so far are kept there. Training ends early once outputs are not finite; a finite epoch before can still
+    be selected, and if there is none, `DivergedError` is raised.
     """
     monitor, state = EpochMonitor(task, training), FitState(training)
     if checkpoint is not None and checkpoint.restore(program, state):
@@ -122,10 +180,11 @@ def train(
             checkpoint.keep(program, state)
     try:
         while not state.is_over:
-            program.train()
+            if program.evaluated is None:  # else the epoch has its logits already: no mode to change in many modules
+                program.train()
             losses = {name: float(value) for name, value in program.epoch(task).items()}
             (measured,) = monitor(program.evaluate(task)[None])
-            if state.add(EpochRecord(epoch=state.next_epoch, losses=losses, **measured)):
+            if state.add(EpochRecord(epoch=len(state.history), losses=losses, **measured)):
                 state.best_state = {name: value.detach().clone() for name, value in program.state_dict().items()}
             if checkpoint is not None:
                 checkpoint.keep(program, state)
@@ -136,8 +195,8 @@ def train(
             checkpoint.write()
         raise
     if checkpoint is not None:
-        checkpoint.remove()
-    if state.selected.epoch < state.next_epoch - 1:
+        checkpoint.path.unlink(missing_ok=True)
+    if state.selected.epoch < len(state.history) - 1:
         program.load_state_dict(state.best_state)
     program.evaluated = None
     program.eval()

@@ -15,19 +15,16 @@ from torch import Generator, Tensor, nn
 
 from fairpass.nn.layers import members
 from fairpass.training.history import EpochRecord
-from fairpass.training.loop import FitState
-from fairpass.training.monitor import EpochMonitor
+from fairpass.training.loop import EpochMonitor, FitState
 from fairpass.training.program import Program
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
 
 # Settings that the members of a population share; the others may differ.
 COMMON_SETTINGS = ("device", "threshold", "track_discrepancy", "deterministic")
+_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8  # as in `torch.optim.Adam`
 
 OnEpoch = Callable[[int, EpochRecord], None]
-
-# As in `torch.optim.Adam`.
-_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 
 
 @dataclass
@@ -58,13 +55,14 @@ def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEp
     best = {name: value.detach().clone() for name, value in together.named_parameters()}
     active = list(range(len(population)))
     while active:
-        together.train()
+        if together.evaluated is None:
+            together.train()
         with members([population[i].generator for i in active]):
             losses = together.step(task).tolist()
         improved = []
         for row, measured in enumerate(monitor(together.evaluate(task))):
             state = population[active[row]].state
-            record = EpochRecord(epoch=state.next_epoch, losses={"loss": losses[row]}, **measured)
+            record = EpochRecord(epoch=len(state.history), losses={"loss": losses[row]}, **measured)
             if state.add(record):
                 improved.append(row)
             if on_epoch is not None:
@@ -73,9 +71,12 @@ def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEp
             places = [active[row] for row in improved]
             for name, value in together.named_parameters():
                 best[name][places] = value.detach()[improved]
+        for row, i in enumerate(active):
+            if population[i].state.is_over:
+                last = {name: value[row] for name, value in together.named_parameters()}
+                _finish(population[i], last, {name: value[i] for name, value in best.items()}, task)
         going_on = [row for row, i in enumerate(active) if not population[i].state.is_over]
         if len(going_on) < len(active):
-            _finish(together, best, population, active, task)
             rows = torch.tensor(going_on, dtype=torch.long, device=task.device)
             _take(together, rows)
             optimizer.take(together, rows)
@@ -103,7 +104,6 @@ def _per_member(module: nn.Module) -> list[str]:
 
 
 def _take(together: Program, rows: Tensor) -> None:
-    """Keep only some members."""
     together.evaluated = None
     for module in together.modules():
         for name, parameter in module._parameters.items():
@@ -113,21 +113,15 @@ def _take(together: Program, rows: Tensor) -> None:
             setattr(module, name, getattr(module, name)[rows])
 
 
-def _finish(
-    together: Program, best: dict[str, Tensor], population: Sequence[Member], active: Sequence[int], task: Task
-) -> None:
-    """Give the members whose training has ended the parameters of their selected epoch."""
-    last = dict(together.named_parameters())
-    for row, i in enumerate(active):
-        member = population[i]
-        if member.state.is_over:
-            has_finite = member.state.best_epoch >= 0
-            use_last = member.training.select == "last" or not has_finite
-            chosen = {name: (last[name][row] if use_last else best[name][i]).detach().clone() for name in last}
-            member.program.load_state_dict({**member.program.state_dict(), **chosen})
-            member.program.eval()
-            if has_finite:
-                member.program.finish(task)
+def _finish(member: Member, last: dict[str, Tensor], best: dict[str, Tensor], task: Task) -> None:
+    """Give a member whose training has ended the parameters of its selected epoch."""
+    has_finite = member.state.best_epoch >= 0
+    chosen = best if member.training.select == "validation" and has_finite else last
+    parameters = {name: value.detach().clone() for name, value in chosen.items()}
+    member.program.load_state_dict({**member.program.state_dict(), **parameters})
+    member.program.eval()
+    if has_finite:
+        member.program.finish(task)
 
 
 class MemberAdam:
@@ -143,13 +137,11 @@ class MemberAdam:
         self._squares = [torch.zeros_like(p) for p in self.parameters]
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change the parameters by their gradients."""
         self._steps += 1
         unbias_mean, unbias_square = 1 - _BETA1**self._steps, sqrt(1 - _BETA2**self._steps)
         for parameter, mean, square in zip(self.parameters, self._means, self._squares, strict=True):

@@ -2,16 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
+from fairpass.errors import DataError
+from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.layers import node_norms, norm_statistics
-from fairpass.training.scoring import ReferenceName, UnknownGroup
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
+
+# Against which nodes a node is scored after training, and what happens if its group is not known.
+ReferenceName = Literal["fitted", "batch"]
+UnknownGroup = Literal["none", "estimate", "error"]
 
 
 class Program(nn.Module, ABC):
@@ -31,8 +36,8 @@ class Program(nn.Module, ABC):
     """
 
     optimizers: dict[str, Optimizer]
+    # Logits of the evaluation after the last epoch, with gradient, if the next epoch can start from them.
     evaluated: Tensor | None = None
-    """Logits of the evaluation after the last epoch, with gradient, if the next epoch can start from them."""
 
     @abstractmethod
     def forward(self, task: Task) -> Tensor:
@@ -40,11 +45,11 @@ class Program(nn.Module, ABC):
 
     @property
     def is_random(self) -> bool:
-        """Return whether `forward` gives other logits in training than in evaluation (dropout, sampling)."""
+        """Whether `forward` gives other logits in training than in evaluation (dropout, sampling)."""
         return True
 
     def loss(self, logits: Tensor, task: Task) -> Tensor:
-        """Return the loss to be minimised, given what `forward` returned; by default cross-entropy."""
+        """Return the loss, given what `forward` returned; by default cross-entropy."""
         return cross_entropy(logits, task)
 
     def configure(self, training: Training) -> None:
@@ -76,12 +81,13 @@ class Program(nn.Module, ABC):
 
     @property
     def carries_logits(self) -> bool:
-        """Return whether an epoch's training pass has the same logits as the evaluation before it."""
+        """Whether an epoch's training pass has the same logits as the evaluation before it."""
         return type(self).epoch is Program.epoch and not self.is_random
 
     def evaluate(self, task: Task) -> Tensor:
         """Return the logits in evaluation mode; the next epoch starts from them if it can."""
-        self.eval()
+        if self.training:
+            self.eval()
         with torch.set_grad_enabled(self.carries_logits):
             logits: Tensor = self(task)
         self.evaluated = logits if logits.requires_grad else None
@@ -99,7 +105,7 @@ class Program(nn.Module, ABC):
 
     @property
     def keeps_reference(self) -> bool:
-        """Return whether everything is kept that a node's score needs in addition to the node and its neighbours."""
+        """Whether everything is kept that a node's score needs in addition to the node and its neighbours."""
         return not any(norm.is_empty for norm in node_norms(self))
 
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
@@ -123,15 +129,13 @@ class Program(nn.Module, ABC):
         for prefix, module in self.named_modules():
             for name, current in module._buffers.items():
                 stored = state_dict.get(f"{prefix}.{name}" if prefix else name)
-                if stored is None:
-                    continue
-                if current is None or (current.shape, current.dtype) != (stored.shape, stored.dtype):
+                like = None if current is None else (current.shape, current.dtype)
+                if stored is not None and like != (stored.shape, stored.dtype):
                     setattr(module, name, stored.clone())
         return super().load_state_dict(state_dict, strict, assign)
 
 
 def adam(module: nn.Module, training: Training) -> Adam:
-    """Return Adam over a module's parameters with the settings' rate and decay."""
     # With a few small tensors the calls take most of the time: one fused call where there is one, else the plain loop.
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in module.parameters())
     rate, decay = training.learning_rate, training.weight_decay
@@ -155,3 +159,25 @@ def two_logits(logit: Tensor) -> Tensor:
 def scores(probabilities: Tensor) -> Tensor:
     """Return what metrics take: the positive class's probability `(N,)`, or all `(N, C)` if more than two."""
     return probabilities[..., 1] if probabilities.shape[-1] == 2 else probabilities
+
+
+def group_shares(task: Task, num_groups: int, unknown_group: UnknownGroup, estimator: GroupEstimator) -> Tensor:
+    """Return the probability that each node is in each group of the fitted graph, `(N, G)`.
+
+    It is 1 for a node's own group. If that is not known, `unknown_group` decides: `"none"` gives a row of zeros, so
+    that no group's correction is applied; `"estimate"` the estimator's probabilities; `"error"` raises `DataError`.
+    """
+    largest = int(task.sens.max())
+    if largest >= num_groups:
+        raise DataError(f"'data.sens' must be one of the {num_groups} groups of the fitted graph (got {largest})")
+    unknown = task.sens < 0
+    shares = nn.functional.one_hot(task.sens.clamp(min=0), num_groups).to(task.x)
+    shares[unknown] = 0.0
+    if unknown_group == "none" or not bool(unknown.any()):
+        return shares
+    if unknown_group == "error":
+        got = f"got {int(unknown.sum())} unknown"
+        raise DataError(f"'data.sens' must be known for every node with unknown_group='error' ({got})")
+    if estimator.is_empty:
+        raise DataError("'unknown_group' cannot be 'estimate': this model was stored without an estimate of the groups")
+    return torch.where(unknown[:, None], estimator(task.x), shares)

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import torch
 
 from fairpass.metrics.group_thresholds import Constraint
-from fairpass.metrics.threshold import Objective
+from fairpass.metrics.split_metrics import Objective
 from fairpass.parameters import Choice, Declared, LogUniform, parameter
 
 Postprocess = Literal["none", "thresholds"]
@@ -73,16 +73,15 @@ class Training(Declared, frozen=True, kw_only=False):
         try:
             torch.device(self.device)
         except RuntimeError:
-            raise ValueError(
-                f"'device' must name a device of PyTorch, such as 'cpu' or 'cuda' (got {self.device!r})"
-            ) from None
+            got = f"got {self.device!r}"
+            raise ValueError(f"'device' must name a device of PyTorch, such as 'cpu' or 'cuda' ({got})") from None
 
     def but(self, **changes: Any) -> Self:
         """Return the settings with some of them changed."""
         return replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain numbers and strings."""
+        """Return the settings as plain data."""
         return asdict(self)
 
 

@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 SplitName = Literal["train", "val", "test"]
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
-# What a program may be built from.
 _SIZES = ("num_features", "num_classes", "num_groups", "group_sizes", "sens_column")
 _NAMES = ("feature_names", "label_names", "group_names")
 # Edges that are compared at once: a few such vectors for all edges of a large graph would not fit into memory.
@@ -56,23 +55,21 @@ class Task:
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
         self._operators: dict[OperatorKind, SparseOperator] = {}
+        self.cache: dict[Any, Any] = {}  # what methods derive from the graph once
 
     @property
     def device(self) -> torch.device:
-        """Return where the tensors are."""
         return self.x.device
 
     def operator(self, kind: OperatorKind) -> SparseOperator:
         """Return the graph's operator for a backbone, built at the first call."""
         if kind not in self._operators:
-            self._operators[kind] = SparseOperator.from_edge_index(
-                self.edge_index, self.num_nodes, kind, dtype=self.x.dtype
-            )
+            built = SparseOperator.from_edge_index(self.edge_index, self.num_nodes, kind, dtype=self.x.dtype)
+            self._operators[kind] = built
         return self._operators[kind]
 
     @cached_property
     def groups(self) -> Groups:
-        """Return the sensitive groups."""
         try:
             return Groups.of(self.sens, self.x.dtype)
         except ValueError as error:
@@ -80,24 +77,21 @@ class Task:
 
     @cached_property
     def group_sizes(self) -> tuple[int, ...]:
-        """Return the number of nodes of each group."""
         return tuple(self.groups.sizes.tolist())
 
     @cached_property
     def group_estimator(self) -> GroupEstimator:
-        """Return an estimate of the groups from the features; the validation nodes calibrate it."""
+        """An estimate of the groups from the features; the validation nodes calibrate it."""
         estimator = GroupEstimator()
         estimator.fit(self.x, self.sens, self.masks["val"], self.num_groups, self.sens_column)
         return estimator
 
     @cached_property
     def train_nodes(self) -> Tensor:
-        """Return the indices of the labelled training nodes."""
         return self.nodes("train")
 
     @cached_property
     def train_labels(self) -> Tensor:
-        """Return their labels."""
         return self.y[self.train_nodes]
 
     def nodes(self, split: SplitName) -> Tensor:
@@ -144,7 +138,6 @@ def fingerprint(data: "Data") -> str:
 
 
 def _check_data(data: "Data", for_training: bool) -> None:
-    """Raise `DataError` with what is wrong with a graph; training needs labels, groups and masks."""
     _check_kind(data)
     needed = ["x", "edge_index", *(["y", "sens", "train_mask", "val_mask"] if for_training else [])]
     lacking = [name for name in needed if data.get(name) is None]
@@ -174,14 +167,11 @@ def _check_data(data: "Data", for_training: bool) -> None:
 
 
 def _check_kind(data: object) -> None:
-    """Raise `DataError` unless this is one graph with nodes and edges of one kind each."""
     from torch_geometric.data import Batch, Data, HeteroData
 
     if isinstance(data, HeteroData):
-        raise DataError(
-            "'data' must be a torch_geometric.data.Data (got HeteroData; its 'to_homogeneous()' returns a Data, "
-            "if all nodes have the same features)"
-        )
+        hint = "its 'to_homogeneous()' returns a Data, if all nodes have the same features"
+        raise DataError(f"'data' must be a torch_geometric.data.Data (got HeteroData; {hint})")
     if isinstance(data, Batch):
         raise DataError(f"'data' must be one graph (got a Batch of {data.num_graphs})")
     if not isinstance(data, Data):
@@ -190,10 +180,8 @@ def _check_kind(data: object) -> None:
 
 def _check_features(x: Tensor, least: int) -> None:
     if x.dim() != 2 or x.shape[0] < least or x.shape[1] < 1 or not x.is_floating_point():
-        raise DataError(
-            f"'data.x' must be floating point features of shape (N, d), N at least {least} "
-            f"(got shape {tuple(x.shape)}, {x.dtype})"
-        )
+        got = f"shape {tuple(x.shape)}, {x.dtype}"
+        raise DataError(f"'data.x' must be floating point features of shape (N, d), N at least {least} (got {got})")
     try:
         check_precision("data.x", x)
     except ValueError as error:
@@ -204,7 +192,6 @@ def _check_features(x: Tensor, least: int) -> None:
 
 
 def _check_names(data: "Data", features: int) -> None:
-    """Raise `DataError` if there are names, but not one for each feature, label or group."""
     names = data.get("feature_names") or ()
     if names and len(names) != features:
         raise DataError(f"'data.feature_names' must name the {features} features (got {len(names)} names)")
@@ -218,11 +205,8 @@ def _check_names(data: "Data", features: int) -> None:
 
 
 def _warn_of_one_way_edges(edge_index: Tensor, nodes: int) -> None:
-    """Log a warning if there are edges with one direction only: methods take them, but they are rarely intended.
-
-    Sorting the edges takes a while, and most graphs have both directions. So the first test is whether
-    `r'(A - A')s = 0` for two random vectors of integers, which a directed graph has almost no chance to pass.
-    """
+    # Edges with one direction only are rarely intended. Sorting takes a while, and most graphs have both directions. So
+    # the first test is whether `r'(A - A')s = 0` for two random vectors of integers; a directed graph hardly passes it.
     generator = torch.Generator().manual_seed(0)
     r, s = torch.randint(-(2**62), 2**62, (2, nodes), generator=generator).to(edge_index.device)
     difference = 0

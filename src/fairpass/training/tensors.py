@@ -15,8 +15,7 @@ from torch import Tensor
 from fairpass.errors import ModelFileError
 from fairpass.files import atomic_path
 
-# One entry holds all metadata: safetensors writes several in no fixed order.
-_ENTRY = "fairpass"
+_ENTRY = "fairpass"  # one entry holds all metadata: safetensors writes several in no fixed order
 
 
 def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Tensor], header: dict[str, Any]) -> Path:

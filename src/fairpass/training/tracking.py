@@ -12,7 +12,7 @@ The library of a tracker is an extra of fairpass and is imported when the tracke
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -37,10 +37,7 @@ class _Classifier(Protocol):
 
 
 class Tracker(ABC):
-    """Records one fit elsewhere; a context manager that closes at the end.
-
-    A subclass implements `open`, `write` and `close`.
-    """
+    """Records one fit elsewhere, with its own `open`, `write` and `close`; a context manager that closes at the end."""
 
     def start(self, classifier: _Classifier, data: "Data") -> None:
         """Record what is about to be fitted; call it before `fit`."""
@@ -94,27 +91,19 @@ class TensorBoard(Tracker):
             raise TrackingError(f"TensorBoard cannot write to '{directory}': {error}") from None
 
     def open(self, name: str, parameters: dict[str, Any]) -> None:
-        """Write the parameters as a table."""
         rows = [f"| {key} | {value} |" for key, value in parameters.items()]
         self._writer.add_text("parameters", "\n".join(["| name | value |", "|---|---|", *rows]))
 
     def write(self, numbers: dict[str, float], epoch: int | None) -> None:
-        """Write scalars."""
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, epoch)
 
     def close(self, *, failed: bool) -> None:
-        """Close the file."""
         self._writer.close()
 
 
 class MLflow(Tracker):
-    """Logs to an MLflow tracking server or database.
-
-    Args:
-        uri: the tracking URI, for example `sqlite:///mlflow.db` or `http://localhost:5000`.
-        experiment: its name; created if it does not exist.
-    """
+    """Logs to an MLflow tracking server or database, such as `sqlite:///mlflow.db` or `http://localhost:5000`."""
 
     def __init__(self, uri: str, experiment: str = "fairpass") -> None:
         self._mlflow = _library("mlflow", "MLflow", "mlflow")
@@ -127,19 +116,16 @@ class MLflow(Tracker):
             raise TrackingError(f"MLflow cannot write to '{uri}': {error}") from None
 
     def open(self, name: str, parameters: dict[str, Any]) -> None:
-        """Begin a run."""
         self._run = self._client.create_run(self._experiment, run_name=name).info.run_id
         params = [self._mlflow.entities.Param(key, str(value)) for key, value in parameters.items()]
         self._client.log_batch(self._run, params=params)
 
     def write(self, numbers: dict[str, float], epoch: int | None) -> None:
-        """Log metrics."""
         now = time.time_ns() // 1_000_000
         metrics = [self._mlflow.entities.Metric(name, value, now, epoch or 0) for name, value in numbers.items()]
         self._client.log_batch(self._run, metrics=metrics)
 
     def close(self, *, failed: bool) -> None:
-        """End the run."""
         if self._run is not None:
             self._client.set_terminated(self._run, "FAILED" if failed else "FINISHED")
 
@@ -152,41 +138,32 @@ class WeightsAndBiases(Tracker):
         self._run: Any = None
 
     def open(self, name: str, parameters: dict[str, Any]) -> None:
-        """Begin a run."""
         self._run = self._wandb.init(project=self._project, name=name, config=parameters)
 
     def write(self, numbers: dict[str, float], epoch: int | None) -> None:
-        """Log numbers; those of the whole run go to its summary."""
         if epoch is None:
             self._run.summary.update(numbers)
         else:
             self._run.log(numbers, step=epoch)
 
     def close(self, *, failed: bool) -> None:
-        """End the run."""
         if self._run is not None:
             self._run.finish(exit_code=int(failed))
 
 
-_TRACKERS: dict[str, Callable[[str], Tracker]] = {
-    "tensorboard": TensorBoard,
-    "mlflow": MLflow,
-    "wandb": WeightsAndBiases,
-}
-
-
 def open_tracker(description: str) -> Tracker:
     """Return the tracker that a text describes: `tensorboard:DIRECTORY`, `mlflow:URI` or `wandb:PROJECT`."""
+    trackers: dict[str, Any] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBiases}
     name, _, where = description.partition(":")
-    if name not in _TRACKERS or not where:
+    if name not in trackers or not where:
         raise ValueError(f"'track' must be tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT (got {description!r})")
-    return _TRACKERS[name](where)
+    tracker: Tracker = trackers[name](where)
+    return tracker
 
 
 def _library(module: str, title: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise TrackingError(
-            f"{title} must be installed to track with it: pip install 'fairpass[{extra}]' ({error})"
-        ) from None
+        hint = f"pip install 'fairpass[{extra}]' ({error})"
+        raise TrackingError(f"{title} must be installed to track with it: {hint}") from None

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -23,20 +22,16 @@ class FairVGNN(networks.Published):
 
     Masks of the features are drawn by Gumbel-softmax from a learnt :math:`\theta \in R^{d \times 2}`, `K` at
     a time: :math:`m_k = \mathrm{softmax}((\theta + g_k)/\tau)_{\cdot 0}`. With an encoder `f`, a linear
-    classifier `C` and a linear discriminator `D`, an epoch draws masks and takes steps of Adam on the means,
-    over masks and nodes, of
+    classifier `C` and a linear discriminator `D`, an epoch takes steps of Adam on the means, over masks and nodes, of
 
     .. math::
-        L_D &= \mathrm{BCE}\big(D(f(X \odot m_k)), s\big),
-            & \text{D and f, on the nodes of known group,} \\
-        L_C &= \mathrm{BCE}\big(C(f(X \odot m_k)), y\big),
-            & \text{C and f, on the training nodes,} \\
+        L_D &= \mathrm{BCE}\big(D(f(X \odot m_k)), s\big), & \text{D and f, on the nodes of known group,} \\
+        L_C &= \mathrm{BCE}\big(C(f(X \odot m_k)), y\big), & \text{C and f, on the training nodes,} \\
         L_G &= \big(\sigma(D(f(X \odot m_k))) - \tfrac12\big)^2 + \rho\,(m_k - 1)^2,
             & \theta \text{ and f, with fresh masks at each step.}
 
     Then it clamps the encoder's weights of feature `i` to :math:`\pm\epsilon\,\bar m_i`, where :math:`\bar m` is the
-    mean of the epoch's masks. A prediction is the mean of the logits under `K` fixed masks. The encoder is one layer,
-    see :mod:`~fairpass.methods.fairvgnn_encoders`.
+    mean of the epoch's masks. A prediction is the mean of the logits under `K` fixed masks. The encoder is one layer.
     """
 
     K: int = parameter(10, "number of masks", at_least=1)
@@ -44,14 +39,10 @@ class FairVGNN(networks.Published):
     c_epochs: int = parameter(10, "steps of classifier and encoder in an epoch", _STEPS, at_least=1)
     g_epochs: int = parameter(10, "steps of masks and encoder in an epoch", _STEPS, at_least=0)
     clip: float = parameter(
-        1.0,
-        r"bound :math:`\epsilon` of the encoder's weights of a feature that is never masked",
-        LogUniform(0.01, 10),
-        Choice(0.01, 0.1, 1.0),
-        at_least=0,
+        1.0, r":math:`\epsilon`, bound of the weights", LogUniform(0.01, 10), Choice(0.01, 0.1, 1.0), at_least=0
     )
     ratio: float = parameter(
-        1.0, r"weight :math:`\rho` of keeping the features", Uniform(0, 2), Choice(0.0, 0.5, 1.0), at_least=0
+        1.0, r":math:`\rho`, weight of keeping the features", Uniform(0, 2), Choice(0.0, 0.5, 1.0), at_least=0
     )
     tau: float = parameter(1.0, r"temperature :math:`\tau` of the masks", above=0)
     classifier_rate: float = parameter(0.01, "learning rate of the classifier", above=0)
@@ -76,9 +67,6 @@ class FairVGNN(networks.Published):
         return _FairViews(task.num_features, self)
 
 
-Nodes = Literal["all", "train", "known"]
-
-
 class _FairViews(networks.SeveralOptimizers):
     def __init__(self, num_features: int, settings: FairVGNN) -> None:
         super().__init__()
@@ -93,11 +81,10 @@ class _FairViews(networks.SeveralOptimizers):
         return two_logits(self.logits(task, "all", masks, self.classifier).mean(0)[:, None])
 
     def configure(self, training: Training) -> None:
-        classifier = training.but(learning_rate=self.settings.classifier_rate)
         adversary = training.but(learning_rate=self.settings.adversary_rate)
         self.optimizers = {
             "encoder": adam(self.encoder, training),
-            "classifier": adam(self.classifier, classifier),
+            "classifier": adam(self.classifier, training.but(learning_rate=self.settings.classifier_rate)),
             "discriminator": adam(self.discriminator, adversary),
             "masks": adam(nn.ParameterList([self.theta]), adversary),
         }
@@ -115,43 +102,31 @@ class _FairViews(networks.SeveralOptimizers):
         return losses
 
     def masks(self, generator: torch.Generator | None = None) -> Tensor:
-        """Return `K` masks `(K, d)`, drawn from the global generator or from a given one."""
         # Drawn on the CPU, so that they are the same on every device.
         noise = -torch.empty(self.settings.K, *self.theta.shape).exponential_(generator=generator).log()
         return ((self.theta + noise.to(self.theta)) / self.settings.tau).softmax(-1)[..., 0]
 
-    def logits(self, task: Task, nodes: Nodes, masks: Tensor, head: nn.Linear) -> Tensor:
+    def logits(self, task: Task, nodes: Literal["all", "train", "known"], masks: Tensor, head: nn.Linear) -> Tensor:
         """Return the head's logits of some nodes under each mask, `(K, n)`."""
-        views = _VIEWS.setdefault(task, {})
         key = (type(self.encoder), nodes)
-        if key not in views:
-            views[key] = self.encoder.view(task, _indices(task, nodes))
-        out: Tensor = self.encoder(views[key], masks, head)
+        if key not in task.cache:
+            known = task.sens >= 0
+            if nodes == "all" or (nodes == "known" and bool(known.all())):
+                chosen = None
+            else:
+                chosen = task.train_nodes if nodes == "train" else torch.nonzero(known).flatten()
+            task.cache[key] = self.encoder.view(task, chosen)
+        out: Tensor = self.encoder(task.cache[key], masks, head)
         return out
 
     def discriminator_loss(self, task: Task, masks: Tensor) -> Tensor:
-        """Return `L_D`."""
         logits = self.logits(task, "known", masks, self.discriminator)
         return bce(logits, task.sens[task.sens >= 0].to(logits).expand_as(logits))
 
     def classifier_loss(self, task: Task, masks: Tensor) -> Tensor:
-        """Return `L_C`."""
         logits = self.logits(task, "train", masks, self.classifier)
         return bce(logits, task.y[task.train_nodes].to(logits).expand_as(logits))
 
     def generator_loss(self, task: Task, masks: Tensor) -> Tensor:
-        """Return `L_G`."""
         guess = self.logits(task, "known", masks, self.discriminator).sigmoid()
         return (guess - 0.5).square().mean() + self.settings.ratio * (masks - 1).square().mean()
-
-
-# What the encoders precompute for some nodes of a graph; entries disappear with their task.
-_VIEWS: WeakKeyDictionary[Task, dict[tuple[type[nn.Module], Nodes], Any]] = WeakKeyDictionary()
-
-
-def _indices(task: Task, nodes: Nodes) -> Tensor | None:
-    """Return the indices of the nodes; None: all nodes."""
-    if nodes == "train":
-        return task.train_nodes
-    known = task.sens >= 0
-    return None if nodes == "all" or bool(known.all()) else torch.nonzero(known).flatten()

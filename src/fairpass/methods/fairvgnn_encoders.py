@@ -1,12 +1,10 @@
 r"""FairVGNN's encoders: one layer of a backbone with a linear head on top, under many feature masks at once.
 
-A mask scales columns and `A` mixes rows, so :math:`A (X \odot m) W = (A X \odot m) W`, and `A X` is computed once for
-a graph. Between `A X` and a head :math:`v` there are only affine maps; the mean and variance of batch normalisation
-follow from those of `A X`. So the logits under `K` masks are one product of `A X` with `K` vectors,
-:math:`(A X)(m_k \odot W v) + b^\top v`. Only attention needs a pass over the edges for each mask.
+A mask scales columns and `A` mixes rows, so :math:`A (X \odot m) W = (A X \odot m) W`, and `A X` is computed once. The
+rest up to a head :math:`v` is affine (batch normalisation follows from the mean and covariance of `A X`), so the logits
+under `K` masks are one product, :math:`(A X)(m_k \odot W v) + b^\top v`. Only attention needs a pass for each mask.
 """
 
-from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import torch
@@ -18,37 +16,26 @@ from fairpass.training import Task
 
 
 class MaskedEncoder(nn.Module):
-    """One layer of width `hidden`; the weights of the features, `linear`, are clamped."""
+    r"""One layer of width `hidden`, for the GCN :math:`\tilde A (X \odot m) W + b`."""
 
     def __init__(self, num_features: int, hidden: int) -> None:
         super().__init__()
         self.linear = nn.Linear(num_features, hidden, bias=False)
         self.bias = nn.Parameter(torch.zeros(hidden))
 
-    @abstractmethod
     def view(self, task: Task, nodes: Tensor | None) -> Any:
         """Return what `forward` needs of a graph for the logits of these nodes (None: all)."""
-
-    @abstractmethod
-    def forward(self, view: Any, masks: Tensor, head: nn.Linear) -> Tensor:
-        """Return the head's logits of the view's nodes under masks `(K, d)`, `(K, n)`."""
-
-    @torch.no_grad()
-    def clamp(self, bound: Tensor) -> None:
-        """Clamp the weights of feature `i` to `+- bound[i]`."""
-        self.linear.weight.clamp_(-bound, bound)
-
-
-class MaskedGCN(MaskedEncoder):
-    r""":math:`\tilde A (X \odot m) W + b`."""
-
-    def view(self, task: Task, nodes: Tensor | None) -> Tensor:
         return _rows(task.operator("gcn") @ task.x, nodes)
 
-    def forward(self, view: Tensor, masks: Tensor, head: nn.Linear) -> Tensor:
+    def forward(self, view: Any, masks: Tensor, head: nn.Linear) -> Tensor:
+        """Return the head's logits of the view's nodes under masks `(K, d)`, `(K, n)`."""
         directions = masks * (head.weight @ self.linear.weight)
         out: Tensor = directions @ view.T + head(self.bias)
         return out
+
+    @torch.no_grad()
+    def clamp(self, bound: Tensor) -> None:
+        self.linear.weight.clamp_(-bound, bound)
 
 
 class MaskedSAGE(MaskedEncoder):
@@ -73,7 +60,7 @@ class MaskedSAGE(MaskedEncoder):
 
 
 class Moments(NamedTuple):
-    """The nodes' rows of `A X`, and its mean and covariance over all nodes."""
+    """Some rows of `A X`, and its mean and covariance over all nodes."""
 
     rows: Tensor
     mean: Tensor
@@ -108,7 +95,6 @@ class MaskedGIN(MaskedEncoder):
         return out
 
     def _statistics(self, masked: Tensor, view: Moments) -> tuple[Tensor, Tensor]:
-        """Return every hidden unit's mean and variance over the nodes, `(K, hidden)` or `(1, hidden)`."""
         if not self.training:
             return self.mean[None], self.variance[None]
         mean, variance = masked @ view.mean, (masked @ view.covariance * masked).sum(-1)
@@ -192,7 +178,7 @@ def _rows(values: Tensor, nodes: Tensor | None) -> Tensor:
 
 
 ENCODERS: dict[Backbone, type[MaskedEncoder]] = {
-    "gcn": MaskedGCN,
+    "gcn": MaskedEncoder,
     "gin": MaskedGIN,
     "gat": MaskedGAT,
     "sage": MaskedSAGE,

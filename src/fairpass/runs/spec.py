@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from fairpass.methods import NodeClassifier, method
-from fairpass.methods.model_file import stored_parameters
+from fairpass.methods.estimator import stored_parameters
 from fairpass.training import Training
 from fairpass.training.tensors import to_json
 

@@ -16,7 +16,7 @@ from torch_geometric.nn import GCNConv
 
 from fairpass.errors import ModelFileError
 from fairpass.methods import GMMD, GMMDS, load_model
-from fairpass.methods.gmmd_program import FairMessagePassing, contrasts
+from fairpass.methods.gmmd import FairMessagePassing, contrasts
 from fairpass.nn import GMMDPropagation, SparseOperator
 from fairpass.nn.layers import FeatureScaler
 from fairpass.runs import fit_all

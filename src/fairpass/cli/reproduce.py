@@ -29,11 +29,6 @@ def reproduce(
     jobs: int = 1,
     out: Path | None = None,
 ) -> Result:
-    """Make the runs of a table or figure of the paper, or of all, then the tables and figures themselves.
-
-    Every run is kept as soon as it is done: after an interruption the same command continues, and runs whose
-    configuration has changed are made again. Tables are written as Markdown, LaTeX and CSV, figures as PNG and SVG.
-    """
     with working("Starting"):
         from fairpass.experiments import ITEMS, ItemResults, write_item
         from fairpass.experiments.settings import DATASETS

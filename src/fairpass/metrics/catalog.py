@@ -35,7 +35,7 @@ def accuracy(counts: Counts) -> Tensor:
 
 
 def balanced_accuracy(counts: Counts) -> Tensor:
-    """Mean over classes of the share recognised."""
+    """Mean over classes of the share recognised: 1/C for a constant classifier, for any base rates."""
     nodes, recognised = counts.nodes, counts.true / counts.nodes.positives
     if len(nodes.classes) == 1:
         recognised = (recognised + (nodes.negatives - counts.false) / nodes.negatives) / 2

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import product
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -187,11 +188,10 @@ def evaluate(
 
 
 def group_table(sample: Sample) -> tuple[GroupRates, ...]:
-    """Return one record for each class and group."""
     nodes, counts = sample.nodes, sample.counts
-    total = nodes.total[:, :-1]
-    columns = torch.stack([total.sum(-1), total[..., 1], *(counts.rates(rate) for rate in RATES)], -1).tolist()
-    accuracy = (counts.correct()[:-1] / total[0].sum(-1)).tolist()
+    sizes, positives, _ = nodes.sizes.values()
+    columns = torch.stack([sizes, positives, *(counts.rates(rate) for rate in RATES)], -1).tolist()
+    accuracy = (counts.correct()[:-1] / sizes[0]).tolist()
     return tuple(
         GroupRates(group, nodes.labels[c], int(count), int(positives), selected, tpr, fpr, right)
         for c, rows in zip(nodes.classes, columns, strict=True)
@@ -202,12 +202,11 @@ def group_table(sample: Sample) -> tuple[GroupRates, ...]:
 def worst_pair(table: Sequence[GroupRates], rates: Sequence[Rate]) -> Pair:
     """Return the two groups between which the widest difference of the rates lies."""
     gaps = []
-    for rate in rates:
-        for label in dict.fromkeys(row.label for row in table):
-            # Equal groups keep their order, so the first and the last are a pair even if all rates are equal.
-            rows = sorted((row for row in table if row.label == label), key=attrgetter(rate), reverse=True)
-            gap = getattr(rows[0], rate) - getattr(rows[-1], rate)
-            gaps.append((gap, Pair(rows[0].group, rows[-1].group, label)))
+    for rate, label in product(rates, dict.fromkeys(row.label for row in table)):
+        # Equal groups keep their order, so the first and the last are a pair even if all rates are equal.
+        rows = sorted((row for row in table if row.label == label), key=attrgetter(rate), reverse=True)
+        gap = getattr(rows[0], rate) - getattr(rows[-1], rate)
+        gaps.append((gap, Pair(rows[0].group, rows[-1].group, label)))
     return max(gaps, key=itemgetter(0))[1]
 
 
@@ -269,11 +268,8 @@ def _value(key: str, sample: Sample, undefined: Undefined) -> float:
 
 auc = roc_auc
 f1 = MetricFunction("f1")
-"""F1 score of the positive class, `2 TP / (2 TP + FP + FN)`, or its mean over classes."""
 accuracy = MetricFunction("acc")
-"""Share of nodes whose predicted class is the true one."""
 balanced_accuracy = MetricFunction("balanced_acc")
-"""Mean over classes of the share recognised: 1/C for a constant classifier, for any base rates."""
 demographic_parity_difference = delta_dp = MetricFunction("delta_dp")
 """`|E[ŷ | s] - E[ŷ | s']|` of the widest pair of groups, over all classes."""
 equal_opportunity_difference = delta_eo = MetricFunction("delta_eo")

@@ -6,8 +6,8 @@ can each have their own. No series is distinguished by colour alone: lines have 
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -19,19 +19,15 @@ Numbers = Sequence[float | None]
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """A method or group, which looks the same in all charts."""
 
     name: str
-    number: int
-    """Of its colour, dash and shape; negative for none of its own."""
-    strong: bool = False
-    """Whether it stands out."""
+    number: int  # of its colour, dash and shape; negative for none of its own
+    strong: bool = False  # stands out
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A number with its interval, and the numbers it is the mean of."""
 
     look: Look
@@ -41,8 +37,7 @@ class Estimate:
     each: Numbers
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """Numbers to draw as a line, or a histogram whose `x` are the edges of the bins."""
 
     look: Look
@@ -50,8 +45,7 @@ class Series:
     y: Numbers
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """One point of a scatter chart, with its name beside it if it is `labelled`."""
 
     look: Look
@@ -60,8 +54,7 @@ class Spot:
     labelled: bool = False
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """The area between two axes."""
 
     height: int
@@ -74,19 +67,15 @@ class Frame:
 
     @property
     def bottom(self) -> int:
-        """Position of the horizontal axis."""
         return self.height - self.below
 
     def at(self, x: float, y: float) -> Point:
         """Return the position of a point, in the units of the picture."""
         across, up = (x - self.x[0]) / (self.x[1] - self.x[0]), (y - self.y[0]) / (self.y[1] - self.y[0])
-        return (
-            round(self.left + across * (self.right - self.left), 1),
-            round(self.bottom - up * (self.bottom - self.top), 1),
-        )
+        right, down = self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
+        return round(right, 1), round(down, 1)
 
     def path(self, points: Iterable[Point]) -> str:
-        """Return the positions of points."""
         return " ".join(f"{x:g},{y:g}" for x, y in (self.at(*point) for point in points))
 
 
@@ -121,7 +110,6 @@ def estimates(rows: Sequence[Estimate], title: str, *, from_zero: bool) -> Marku
 
 
 def lines(series: Sequence[Series], title: str, x_label: str, *, from_zero: bool = False) -> Markup:
-    """Draw a line for each series, with a gap where it is undefined."""
     xs, ys = [x for one in series for x in one.x], [y for one in series for y in one.y]
     frame = Frame(210, span(xs, at_least=1, from_zero=True), span(ys, at_least=1e-3, from_zero=from_zero))
     # What is drawn last is on top.
@@ -132,7 +120,6 @@ def lines(series: Sequence[Series], title: str, x_label: str, *, from_zero: bool
 
 
 def histogram(series: Sequence[Series], x_label: str, threshold: float | None) -> Markup:
-    """Draw outlines of histograms over 0 to 1."""
     frame = Frame(180, (0, 1), span([y for one in series for y in one.y], at_least=5, from_zero=True))
     paths = []
     for one in series:
@@ -151,32 +138,27 @@ def scatter(
     frame = Frame(230, x_range, span([spot.y for spot in spots], at_least=4))
     corners = [(x, before) for (_, before), (x, _) in pairwise(sorted(front))]
     ordered = sorted(spots, key=lambda spot: spot.look.strong)
-    axes = (ticks(*frame.x), ticks(*frame.y), x_label, y_label)
-    return _draw(
-        "scatter", frame, ordered, _name_heights(frame, ordered), frame.path(sorted([*front, *corners])), *axes
-    )
+    heights, stairs = _name_heights(frame, ordered), frame.path(sorted([*front, *corners]))
+    return _draw("scatter", frame, ordered, heights, stairs, ticks(*frame.x), ticks(*frame.y), x_label, y_label)
 
 
 def _draw(macro: str, *values: object) -> Markup:
-    drawn: Markup = getattr(environment().get_template("charts.svg").module, macro)(*values)
-    return drawn
+    return Markup(getattr(environment().get_template("charts.svg").module, macro)(*values))
 
 
 def _stretches(series: Series) -> list[list[Point]]:
-    """Return the stretches of a line between undefined values."""
     points = [(x, y) if x is not None and y is not None else None for x, y in zip(series.x, series.y, strict=True)]
-    groups = ([point for point in group if point is not None] for _, group in groupby(points, key=bool))
-    return [stretch for stretch in groups if stretch]
+    return [[point for point in group if point] for known, group in groupby(points, key=bool) if known]
 
 
 def _name_heights(frame: Frame, spots: Sequence[Spot]) -> list[float]:
     """Return for each spot a height for its name at which no other name is near."""
     heights: list[float] = []
     taken: list[Point] = []
-    for x, y in (frame.at(spot.x, spot.y) for spot in spots):
+    for spot in spots:
+        x, y = frame.at(spot.x, spot.y)
         shifts = (y + 4 + shift for shift in (0, 12, -12, 24, -24, 36))
         free = (h for h in shifts if all(abs(h - other) >= 11 or abs(x - place) > 90 for place, other in taken))
         heights.append(next(free, y + 4))
-        if spots[len(heights) - 1].labelled:
-            taken.append((x, heights[-1]))
+        taken += [(x, heights[-1])] if spot.labelled else []
     return heights

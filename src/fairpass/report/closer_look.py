@@ -28,19 +28,14 @@ _ALPHA = 0.3
 
 
 def neighbourhoods(
-    data: Data,
-    task: Task,
-    nodes: TestNodes,
-    models: Mapping[str, NodeClassifier],
-    logits: Mapping[str, Tensor],
-    chosen: str,
+    data: Data, nodes: TestNodes, models: Mapping[str, NodeClassifier], logits: Mapping[str, Tensor], chosen: str
 ) -> dict[str, Any]:
     """Return nodes of each group that the chosen model gets right and wrong, each with its neighbours."""
     predicted = {name: model.predict(data).tolist() for name, model in models.items()}
-    source, target = task.edge_index
+    source, target = nodes.task.edge_index
 
     def described(node: int) -> dict[str, Any]:
-        ids, label, group = data.get("node_ids"), int(task.y[node]), int(task.sens[node])
+        ids, label, group = data.get("node_ids"), int(nodes.task.y[node]), int(nodes.task.sens[node])
         return {
             "id": str(node if ids is None else ids[node]),
             "label": label if label >= 0 else None,
@@ -49,15 +44,14 @@ def neighbourhoods(
         }
 
     cases = []
-    for node in _examples(nodes, np.asarray(predicted[chosen]), np.bincount(source.numpy(), minlength=task.num_nodes)):
+    for node in _examples(
+        nodes, np.asarray(predicted[chosen]), np.bincount(source.numpy(), minlength=nodes.task.num_nodes)
+    ):
         neighbours = target[source == node]
         alike = {name: likeness(values, torch.tensor(node), neighbours) for name, values in logits.items()}
         order = alike[chosen].argsort(descending=True, stable=True)
         shown = [
-            {
-                **described(int(neighbours[i])),
-                "similarity": {name: round(float(values[i]), 3) for name, values in alike.items()},
-            }
+            described(int(neighbours[i])) | {"similarity": {name: round(float(v[i]), 3) for name, v in alike.items()}}
             for i in order[evenly(len(order), _NEIGHBOURS)].tolist()
         ]
         cases.append({"centre": described(node), "degree": len(neighbours), "neighbours": shown})
@@ -112,6 +106,6 @@ def _distance(logits: Tensor, task: Task) -> dict[str, float | None]:
     return {"mmd2": mmd, "similarity": similarity, "bound": bound}
 
 
-def _theorem(name: str, bound: Bound) -> Any:
-    plain = {"theorem": name, "measured": bound.measured, "bound": bound.bound, "holds": bound.holds}
-    return finite({**plain, "ratio": bound.ratio, "terms": dict(bound.terms)})
+def _theorem(name: str, found: Bound) -> Any:
+    plain = {key: getattr(found, key) for key in ("measured", "bound", "holds", "ratio")}
+    return finite({"theorem": name, **plain, "terms": dict(found.terms)})

@@ -55,7 +55,7 @@ def collect(
     logits = {name: logits_of(model, data) for name, model in firsts.items()}
     counts = np.bincount(nodes.y, minlength=len(nodes.labels))
     majority = (nodes.labels[int(counts.argmax())], float(counts.max() / counts.sum()))
-    statistics = describe(data, leakage_auc=True)
+    statistics, libraries = describe(data, leakage_auc=True), {name: version(name) for name in _LIBRARIES}
     return Evidence(
         title=title,
         question=question,
@@ -70,15 +70,13 @@ def collect(
         },
         methods=[_method(name, runs, data, nodes, majority) for name, runs in models.items()],
         points=_points(points, firsts[chosen]),
-        neighbourhoods=neighbourhoods(data, task, nodes, firsts, logits, chosen),
+        neighbourhoods=neighbourhoods(data, nodes, firsts, logits, chosen),
         theory=bounds(task, logits, chosen, getattr(firsts[chosen], "alpha", None)),
-        versions={"fairpass": __version__, "python": platform.python_version()}
-        | {name: version(name) for name in _LIBRARIES},
+        versions={"fairpass": __version__, "python": platform.python_version(), **libraries},
     )
 
 
 def _check(models: Mapping[str, Sequence[NodeClassifier]], chosen: str | None) -> str:
-    """Return the name of the method the report is about, or raise if models are missing or not fitted."""
     if not models or not all(models.values()):
         raise ValueError(f"'models' must have a fitted classifier for each name (got {dict(models)!r})")
     for name, runs in models.items():
@@ -95,15 +93,10 @@ def _check(models: Mapping[str, Sequence[NodeClassifier]], chosen: str | None) -
 def _data(data: Data, task: Task, nodes: TestNodes) -> dict[str, Any]:
     groups = nodes.groups[: nodes.known]
     splits = []
-    for name, shown in _SPLITS.items():
-        if name in task.masks:
-            inside = task.masks[name]
-            cells = [
-                [int((inside & (task.sens == group) & (task.y == label)).sum()) for label in range(len(nodes.labels))]
-                for group in range(len(groups))
-            ]
-            labelled = int((inside & (task.y >= 0)).sum())
-            splits.append({"name": shown, "nodes": int(inside.sum()), "labelled": labelled, "cells": cells})
+    for name in [name for name in _SPLITS if name in task.masks]:
+        y, sens = task.y[task.masks[name]], task.sens[task.masks[name]]
+        cells = [[int(((sens == g) & (y == c)).sum()) for c in range(len(nodes.labels))] for g in range(len(groups))]
+        splits.append({"name": _SPLITS[name], "nodes": len(y), "labelled": int((y >= 0).sum()), "cells": cells})
     return {
         "provenance": finite(data.get("provenance") or {}),
         "fingerprint": fingerprint(data),
@@ -135,7 +128,6 @@ def _method(
 
 
 def _points(points: Sequence[Point], chosen: NodeClassifier) -> Any:
-    """Return the points of tuning with their utility and unfairness on validation, front and chosen one marked."""
     front = pareto_front(points) if points else []
     settings = {"parameters": finite(chosen.hyperparameters), "training": finite(chosen.training.to_dict())}
     made = []
@@ -143,8 +135,6 @@ def _points(points: Sequence[Point], chosen: NodeClassifier) -> Any:
         plain = finite(point.to_dict())
         # The chosen model was made from the point whose settings it has.
         same = all(settings[part].get(k) == v for part in settings for k, v in plain[part].items())
-        measured = {"utility": point.utility, "unfairness": point.unfairness}
-        made.append(
-            {**plain, **finite(measured), "front": point in front, "chosen": point.method == chosen.name and same}
-        )
+        marks = {"front": point in front, "chosen": point.method == chosen.name and same}
+        made.append({**plain, **finite({"utility": point.utility, "unfairness": point.unfairness}), **marks})
     return made

@@ -18,34 +18,20 @@ _KIND, _FORMAT = "fairpass evidence", 1
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that the page shows, so that it can be made without the data and the models; `collect` makes it.
-
-    All values are plain JSON; an undefined number is None.
-    """
+    """All that the page shows, in plain JSON values, so that it can be made without the data and the models."""
 
     title: str
-    question: str
-    """What the audit was to find out; may be empty."""
-    chosen: str
-    """Name of the method that the report is about; one of `methods`."""
-    choice: str
-    """How it was chosen; may be empty."""
-    made: str
-    """When, in UTC, as ISO 8601."""
-    data: dict[str, Any]
-    """The graph: provenance, fingerprint, sizes, names, splits."""
-    bias: dict[str, Any]
-    """The graph before training: statistics, findings, and whether the edges help (not in older records)."""
-    methods: list[dict[str, Any]]
-    """Settings, flags and runs of each."""
-    points: list[dict[str, Any]]
-    """The configurations tried in tuning; the front and the chosen one are marked."""
-    neighbourhoods: dict[str, Any]
-    """A few test nodes with their neighbours, and how similar the models find them."""
-    theory: dict[str, Any]
-    """The theorems' bounds beside what they bound, with a note where they do not apply."""
-    versions: dict[str, str]
-    """Of Python and the libraries."""
+    question: str  # what the audit was to find out; may be empty
+    chosen: str  # name of the method that the report is about; one of `methods`
+    choice: str  # how it was chosen; may be empty
+    made: str  # when, in UTC, as ISO 8601
+    data: dict[str, Any]  # the graph: provenance, fingerprint, sizes, names, splits
+    bias: dict[str, Any]  # the graph before training: statistics, findings, `graph_gain` (not in older records)
+    methods: list[dict[str, Any]]  # settings, flags and runs of each
+    points: list[dict[str, Any]]  # the configurations tried in tuning; the front and the chosen one are marked
+    neighbourhoods: dict[str, Any]  # a few test nodes with their neighbours, and how similar the models find them
+    theory: dict[str, Any]  # the theorems' bounds beside what they bound, with a note where they do not apply
+    versions: dict[str, str]  # of Python and the libraries
 
     def method(self, name: str) -> dict[str, Any]:
         """Return the record of one method."""

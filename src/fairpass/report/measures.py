@@ -36,6 +36,7 @@ class TestNodes:
     Nodes of unknown group, if any, are one more group after the `known` ones.
     """
 
+    task: Task
     index: Tensor
     y: NDArray[np.int64]
     group: NDArray[np.int64]
@@ -53,7 +54,7 @@ class TestNodes:
         group, known = task.sens[index].numpy(), len(groups)
         if (group < 0).any():
             group, groups = np.where(group < 0, known, group), [*groups, "of unknown group"]
-        return cls(index, task.y[index].numpy(), group, labels, groups, known)
+        return cls(task, index, task.y[index].numpy(), group, labels, groups, known)
 
 
 def measure(model: NodeClassifier, data: Data, nodes: TestNodes) -> dict[str, Any]:
@@ -122,19 +123,16 @@ def _thinned(history: History, selected: int) -> dict[str, list[Any]]:
     return {name: [_rounded(row.get(name)) for row in rows] for name in names}
 
 
-def _rounded(value: float | None) -> float | int | None:
-    if isinstance(value, float):
-        return float(f"{value:.4g}") if math.isfinite(value) else None
-    return value
+def _rounded(value: Any) -> Any:
+    return finite(float(f"{value:.4g}")) if isinstance(value, float) else value
 
 
 def mean_interval(runs: Sequence[dict[str, Any]], key: str) -> tuple[float | None, float | None]:
     """Return the ends of a metric's confidence interval, each the mean of the runs' ends."""
     found = [run["evaluation"]["intervals"].get(key) for run in runs]
-    known = [ends for ends in found if ends and ends["low"] is not None and ends["high"] is not None]
-    if not known:
-        return None, None
-    return fmean(ends["low"] for ends in known), fmean(ends["high"] for ends in known)
+    known = [(ends["low"], ends["high"]) for ends in found if ends and None not in (ends["low"], ends["high"])]
+    low, high = (fmean(ends) for ends in zip(*known, strict=True)) if known else (None, None)
+    return low, high
 
 
 def flags(
@@ -147,8 +145,7 @@ def flags(
     if method == Constant.name:
         yield "predicts the same for every node: it is fair, but of no use, and here for comparison"
         return
-    constant = [run for run in runs if run["evaluation"]["near_constant"]]
-    if constant:
+    if constant := [run for run in runs if run["evaluation"]["near_constant"]]:
         predicted = constant[0]["predicted"]
         most = max(range(len(labels)), key=predicted.__getitem__)
         where = "" if len(runs) == 1 else f" in {len(constant)} of {len(runs)} runs"
@@ -157,11 +154,9 @@ def flags(
     label, share = majority
     if _mean(runs, "acc") <= share:
         yield f"is not more accurate than giving {label!r} to every node, which is right for {percent(share)} %"
-    auc = _mean(runs, "auc")
-    if auc < _WEAK_AUC:
+    if (auc := _mean(runs, "auc")) < _WEAK_AUC:
         yield f"ranks the nodes hardly better than chance (AUC {percent(auc)})"
-    undefined = [m.symbol for m in UNFAIRNESS if any(run["evaluation"][m.key] is None for run in runs)]
-    if undefined:
+    if undefined := [m.symbol for m in UNFAIRNESS if any(run["evaluation"][m.key] is None for run in runs)]:
         yield f"has no {listed(undefined)} here: a group, or a label within a group, is missing from the test nodes"
     wide = []
     for metric in UNFAIRNESS:

@@ -1,4 +1,4 @@
-"""One self-contained HTML page from evidence: its sections, and the charts that each shows. No network requests.
+"""One self-contained HTML page from evidence, without network requests: numbers over all seeds, sentences, sections.
 
 To add a section, write its template and one entry in `SECTIONS`, with a function if the template needs more than the
 evidence.
@@ -8,7 +8,9 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 from markupsafe import Markup
@@ -16,18 +18,125 @@ from markupsafe import Markup
 from fairpass import __version__
 from fairpass.errors import DataError
 from fairpass.files import write_text
+from fairpass.methods import Logistic
+from fairpass.metrics import Evaluation, Metric, catalog
 from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
 from fairpass.report.evidence import Evidence
-from fairpass.report.overview import Overview, Part
-from fairpass.report.text import environment, listed
+from fairpass.report.measures import mean_interval
+from fairpass.report.text import environment, listed, percent, plural
+from fairpass.runs import Row, RunRecord, summarise, tradeoff
 
 Charts = list[tuple[str, Markup]]  # with captions
 
+_BACKBONES = ("gcn", "gin", "gat")
 _CURVES = ("loss", "ACC", "AUC", "DP", "EO", "mmd2")
 _CAPTIONS = {"loss": "Training loss", "mmd2": "MMD² between groups"}
 _MOST_HISTOGRAMS = 12
 _MOST_POINTS = 500
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A method over all its seeds; metrics in percent, None where undefined."""
+
+    row: Row
+    record: dict[str, Any]
+    number: int  # of its colour and shape in charts; -1 for a constant
+
+    @property
+    def name(self) -> str:
+        return self.row.method
+
+    def each(self, metric: Metric) -> list[Any]:
+        """Return the metric of every seed; evidence of an older version may lack it."""
+        values = [run["evaluation"].get(metric.key) for run in self.record["runs"]]
+        return [None if value is None else 100 * value for value in values]
+
+    def mean(self, metric: Metric) -> float | None:
+        values = self.each(metric)
+        return None if None in values else fmean(values)
+
+    def deviation(self, metric: Metric) -> float | None:
+        values = self.each(metric)
+        return None if None in values or len(values) == 1 else stdev(values)
+
+    def interval(self, metric: Metric) -> tuple[float | None, float | None]:
+        """Return the ends of the 95 % interval, each the mean of the seeds' ends."""
+        low, high = mean_interval(self.record["runs"], metric.key)
+        return (None, None) if low is None or high is None else (100 * low, 100 * high)
+
+    @property
+    def rank(self) -> float | None:
+        """Mean rank; None for a constant, and if a metric is undefined."""
+        return None if self.row.rank is None or math.isnan(self.row.rank) else self.row.rank
+
+    @property
+    def is_defined(self) -> bool:
+        return None not in {self.mean(metric) for metric in SELECTION}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of evidence as the templates read it."""
+
+    evidence: Evidence
+    uid: str = "r1"
+
+    @cached_property
+    def rows(self) -> list[Overview]:
+        methods = self.evidence.methods
+        runs = [
+            RunRecord(method["name"], run["seed"], 0.0, Evaluation.from_dict(run["evaluation"]))
+            for method in methods
+            for run in method["runs"]
+        ]
+        references = [method["name"] for method in methods if method["is_reference"]]
+        rows = {row.method: row for row in summarise(runs, references)}
+        numbers = {name: number for number, name in enumerate([name for name in rows if name not in references])}
+        return [Overview(rows[m["name"]], m, numbers.get(m["name"], -1)) for m in methods]
+
+    @cached_property
+    def chosen(self) -> Overview:
+        return next(row for row in self.rows if row.name == self.evidence.chosen)
+
+    @cached_property
+    def plain(self) -> Overview | None:
+        """The method to compare the chosen one with: one without a fairness term, if there is one."""
+        others = [row for row in self.rows if row.number >= 0 and row is not self.chosen]
+        return next(iter([row for row in others if row.record["method"] in _BACKBONES] or others), None)
+
+    @property
+    def binary(self) -> bool:
+        return len(self.evidence.data["labels"]) == 2
+
+    def sentences(self) -> list[str]:
+        """Return how the chosen method does, and how it differs from plain ones."""
+        chosen, runs = self.chosen, self.chosen.record["runs"]
+        values = {m.label: percent(None if (mean := chosen.mean(m)) is None else mean / 100) for m in SELECTION}
+        seeds = "" if len(runs) == 1 else f" (means of {len(runs)} seeds)"
+        made = [
+            f"{chosen.name} reaches ACC {values['ACC']} % and AUC {values['AUC']} % with ΔDP {values['DP']} and "
+            f"ΔEO {values['EO']} points between groups, on {plural(runs[0]['evaluation']['n'], 'test node')}{seeds}."
+        ]
+        # A regression without a graph is often hard to beat, so it is always compared.
+        logistic = [row for row in self.rows if row.record["method"] == Logistic.name]
+        rivals = {row.name: row for row in (self.plain, *logistic) if row is not None and row is not chosen}
+        if chosen.is_defined:
+            made += [tradeoff(row.row, chosen.row) for row in rivals.values() if row.is_defined]
+        return made
+
+    @cached_property
+    def interactive(self) -> dict[str, Any]:
+        """Data of the page's script: counts by threshold, and the neighbourhoods."""
+        return {
+            "chosen": self.evidence.chosen,
+            "labels": self.evidence.data["labels"],
+            "groups": self.evidence.data["groups"],
+            "symbols": {metric.key: metric.symbol for metric in catalog.METRICS},
+            "thresholds": {row.name: row.record["thresholds"] for row in self.rows if row.record["thresholds"]},
+            "neighbourhoods": self.evidence.neighbourhoods,
+        }
 
 
 @dataclass(frozen=True)
@@ -53,7 +162,6 @@ def _methods(part: Part) -> dict[str, Any]:
 
 
 def _scores(part: Part) -> dict[str, Any]:
-    """Draw how each method's scores are distributed in each group, for the positive label or for each."""
     groups = dict.fromkeys(each["group"] for each in part.rows[0].record["runs"][0]["histograms"])
     looks = {name: Look(name, number) for number, name in enumerate(groups)}
     charts: dict[str, Charts] = {}
@@ -115,7 +223,7 @@ def _front(part: Part) -> Charts:
     needed = [point for point in known if point["front"] or point["chosen"]]
     others = [point for point in known if not (point["front"] or point["chosen"])]
     step = max(1, math.ceil(len(others) / _MOST_POINTS))
-    shown = [*needed, *others[::step]]
+    shown = needed + others[::step]
     numbers = {row.record["method"]: row.number for row in part.rows}
     names = dict.fromkeys(name for point in known for name in point["parameters"])
     searched = [name for name in names if len({repr(point["parameters"].get(name)) for point in known}) > 1]

@@ -33,7 +33,7 @@ class NarrowKernelWarning(UserWarning):
 
 
 class QuadraticCostWarning(UserWarning):
-    """A sum is about to visit all pairs of very many nodes, which nobody asked for by name."""
+    """A sum is about to visit all pairs of very many nodes, although no backend that does so was chosen."""
 
 
 # pydantic's name of an error -> what the value must be.
@@ -55,13 +55,7 @@ _EXPECTED = {
 
 
 def validation_message(error: "ValidationError", known: Iterable[str], name: str = "option") -> str:
-    """Return the first error of a pydantic model in plain words: `'alpha' must be positive (got -1.0)`.
-
-    Args:
-        error: What the model raised.
-        known: The model's fields, for "did you mean".
-        name: What one of them is called.
-    """
+    """Return the first error of a pydantic model in plain words: `'alpha' must be positive (got -1.0)`."""
     # A misspelt name comes before the name that is missing because of it.
     first, *others = sorted(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
     kind, limits = first["type"], first.get("ctx", {})
@@ -82,7 +76,6 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is closest to a wrong one, or all of them."""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(map(repr, names))}"

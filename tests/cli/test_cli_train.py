@@ -1,7 +1,8 @@
 """`fairpass train`, and what is done with its models: evaluate and predict. Also `fairpass methods`."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,7 +16,8 @@ from fairpass.cli import train as train_module
 from fairpass.cli.evaluate import Split
 from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
 from fairpass.methods import GMMD, Constant, names
-from fairpass.training import EpochRecord, Training
+from fairpass.metrics import catalog
+from fairpass.training import Training
 from fairpass.training.task import SplitName
 
 Run = Callable[..., Result]
@@ -27,13 +29,24 @@ OWN = ("--id", "name", "--label", "hired", "--sensitive", "sex")
 
 def stop_at(epoch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Press Ctrl-C when an epoch is shown."""
+    shown = count()
 
-    def press(record: EpochRecord) -> str:
-        if record.epoch == epoch:
+    def press(metrics: Mapping[str, float]) -> str:
+        if next(shown) == epoch:
             raise KeyboardInterrupt
         return ""
 
     monkeypatch.setattr(train_module, "in_short", press)
+
+
+def test_a_metric_of_the_catalogue_is_shown(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half = catalog.Metric("half", "HALF", "half of the accuracy", lambda counts: catalog.accuracy(counts) / 2)
+    monkeypatch.setattr(catalog, "METRICS", (*catalog.METRICS, half))
+    for command in (("evaluate", stored, "german"), ("train", *GCN)):
+        lines = [line.split() for line in run(*command).stdout.splitlines()]
+        percent = {line[0].rstrip(","): float(line[-1]) for line in lines if line and line[0].endswith(",")}
+        assert percent.keys() == {metric.symbol for metric in catalog.METRICS}
+        assert percent["HALF"] == pytest.approx(percent["ACC"] / 2, abs=0.1)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Graphs from descriptions made for the test: unknown labels and groups, missing categories, every kind of edges."""
 
 import hashlib
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,8 @@ def test_an_edge_to_nobody() -> None:
 
 
 def test_pairs_may_be_written_as_floats_and_large_ids_stay_exact() -> None:
-    assert read_pairs(b"0.0e+00 1.0833e+04\n2.0 3.0\n").tolist() == [[0, 10833], [2, 3]]
-    assert read_pairs(f"{LARGE_ID + 1}\t{LARGE_ID}\n".encode()).tolist() == [[LARGE_ID + 1, LARGE_ID]]
+    assert read_pairs(BytesIO(b"0.0e+00 1.0833e+04\n2.0 3.0\n")).tolist() == [[0, 10833], [2, 3]]
+    assert read_pairs(BytesIO(f"{LARGE_ID + 1}\t{LARGE_ID}\n".encode())).tolist() == [[LARGE_ID + 1, LARGE_ID]]
 
 
 def test_a_sensitive_attribute_that_is_no_feature() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpass.datasets.role_guesses import words_of
-from fairpass.datasets.table_inspection import Inspection, auc_of_column, inspect_tables
+from fairpass.datasets.table_inspection import Inspection, auc_of_column, inspect_tables, words_of
 from fairpass.errors import DataError
 
 SIZE = 120

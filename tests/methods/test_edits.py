@@ -14,10 +14,9 @@ from torch_geometric.utils import is_undirected, to_dense_adj, to_undirected
 
 from fairpass.datasets import synthetic
 from fairpass.errors import DataError
-from fairpass.methods import EDITS, edits_debias, edits_pairs
+from fairpass.methods import EDITS, edits_debias
 from fairpass.methods.edits import _contrast, _Debiased
-from fairpass.methods.edits_debias import Debiased, WeightedGraph, debias
-from fairpass.methods.edits_pairs import LowRank, strongest_pairs
+from fairpass.methods.edits_debias import Debiased, LowRank, WeightedGraph, debias, strongest_pairs
 from fairpass.training import Task, Training
 
 EVERYTHING = 1e9
@@ -159,8 +158,8 @@ def test_strongest_pairs_are_those_of_the_whole_matrix(
     )
     edges = to_undirected(torch.randint(nodes, (2, nodes), generator=generator), num_nodes=nodes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edits_pairs, "_CELL", 5)
-        patch.setattr(edits_pairs, "_ENTRIES_AT_ONCE", 100)
+        patch.setattr(edits_debias, "_CELL", 5)
+        patch.setattr(edits_debias, "_ENTRIES_AT_ONCE", 100)
         pairs = strongest_pairs(LowRank(left, right), count, edges)
     whole = (left @ right.T + right @ left.T) / 2
     allowed = torch.ones(nodes, nodes, dtype=torch.bool).triu(1)

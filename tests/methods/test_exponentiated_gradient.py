@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from fairpass.datasets import synthetic
 from fairpass.errors import DataError
 from fairpass.methods import ExponentiatedGradient, Logistic, load_model
-from fairpass.methods.exponentiated_gradient import _line
+from fairpass.methods.closed_form import _line
 from fairpass.metrics.group_thresholds import Constraint
 from fairpass.training import Training
 

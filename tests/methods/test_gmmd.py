@@ -83,10 +83,11 @@ def test_the_papers_configuration(data: Data) -> None:
 
 
 def test_scaling_counts_the_nodes_that_take_part(data: Data) -> None:
-    sizes = Task(data).group_sizes
+    task = Task(data)
+    sizes = task.group_sizes
     model = GMMD(lambda_f=0.5, lambda_f_scaling="product")
-    assert model._propagation(2, sizes).lambda_f == 0.5 * sizes[0] * sizes[1]
-    assert model.set_params(sample=10_000)._propagation(2, sizes).lambda_f == 0.5 * sizes[0] * sizes[1]
+    assert model._propagation(task).lambda_f == 0.5 * sizes[0] * sizes[1]
+    assert model.set_params(sample=10_000)._propagation(task).lambda_f == 0.5 * sizes[0] * sizes[1]
 
 
 def test_without_weight_it_is_plain_smoothing(data: Data) -> None:

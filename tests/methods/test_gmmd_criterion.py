@@ -14,7 +14,7 @@ from fairpass.datasets import synthetic
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
 from fairpass.methods import GMMD, GMMDS
-from fairpass.methods.gmmd_program import Criterion, FairMessagePassing
+from fairpass.methods.gmmd import Criterion, FairMessagePassing
 from fairpass.nn.calibration import calibrate, calibrated
 from fairpass.runs import fit_all
 from fairpass.training import DivergedError, EpochRecord, Task, Training

@@ -44,7 +44,7 @@ def test_more_epochs_change_nothing() -> None:
 
 def test_no_convergence_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     data = small_graph()
-    monkeypatch.setattr("fairpass.methods.plain._MAX_ITERATIONS", 2)
+    monkeypatch.setattr("fairpass.methods.closed_form._MAX_ITERATIONS", 2)
     with caplog.at_level(logging.WARNING):
         Logistic().fit(data)
     assert "logistic regression did not converge within 2 iterations" in caplog.text

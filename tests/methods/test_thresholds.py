@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from fairpass.datasets import synthetic
 from fairpass.methods import GCN, Logistic, Thresholds, load_model, method
-from fairpass.methods.thresholds import Base
+from fairpass.methods.plain import Base
 from fairpass.runs import Configuration
 from fairpass.training import Training
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.projects.applicants import CONFIG, write_project
 
-from fairpass.methods import gmmd_program
+from fairpass.methods import gmmd
 from fairpass.projects.config import Choice, ConfigError, Criterion, load_config
 
 
@@ -42,7 +42,7 @@ def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
 
 def test_a_criterion_is_for_the_methods_that_have_one(tmp_path: Path) -> None:
     config = load_config(write_project(tmp_path)).replaced(criterion="eo")
-    assert Criterion == gmmd_program.Criterion
+    assert Criterion == gmmd.Criterion
     assert config.tuning.fixed("gmmd") == {"epochs": 4, "criterion": "eo"}
     assert config.tuning.fixed("gcn") == {"epochs": 4}
     plain = load_config(write_project(tmp_path, CONFIG.replace('["gmmd"]', '["gcn"]')))

@@ -11,13 +11,13 @@ from tests.projects.applicants import CONFIG, SIZE, applicants, write_project
 from fairpass.errors import DataError
 from fairpass.methods import load_model
 from fairpass.projects.config import load_config
-from fairpass.projects.pipeline import Done, run_project
+from fairpass.projects.pipeline import Workspace, run_project
 from fairpass.projects.steps import STEPS, cost
 from fairpass.report import Evidence
 from fairpass.runs import fit_all
 
 
-def run(path: Path, **options: Any) -> Done:
+def run(path: Path, **options: Any) -> Workspace:
     return run_project(load_config(path), **options)
 
 
@@ -123,8 +123,8 @@ def test_the_same_again_does_nothing(finished: Path) -> None:
     done = run(finished)
     assert (done.made, done.skipped) == ((), tuple(STEPS))
     assert manifest(finished) == before
-    assert "Against gcn" in cost(done.workspace)
-    assert "Against logistic" in cost(done.workspace)
+    assert "Against gcn" in cost(done)
+    assert "Against logistic" in cost(done)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import sys
 from dataclasses import fields
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -9,20 +11,23 @@ from typer.core import TyperGroup
 
 from fairpass import __version__
 from fairpass.cli import output
-from fairpass.cli.audit import audit
-from fairpass.cli.compare import compare, report
-from fairpass.cli.datasets import app as datasets
-from fairpass.cli.demo import demo
-from fairpass.cli.evaluate import evaluate, predict
-from fairpass.cli.init import init
-from fairpass.cli.options import TrainingOptions, examples, spelled
-from fairpass.cli.reproduce import reproduce
-from fairpass.cli.run import run
-from fairpass.cli.train import methods, train
-from fairpass.cli.tune import tune
+from fairpass.cli.options import TEXTS, TrainingOptions, examples, spelled
 from fairpass.errors import FairpassError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as in shells
+_COMMANDS = [name for name, about in TEXTS.items() if "help" in about]
+# The module of a command that does not have one of its own.
+_MODULES = {"methods": "train", "predict": "evaluate", "report": "compare"}
+
+
+@cache
+def load_command(name: str) -> Any:
+    """Import a command when it is called: the overview needs no more than its text."""
+    found = getattr(import_module(f"fairpass.cli.{_MODULES.get(name, name)}"), name)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False, rich_markup_mode="rich")
+        found.command(name, epilog=examples(name))(function)
+    return typer.main.get_command(found)
 
 
 class _Commands(TyperGroup):
@@ -32,10 +37,13 @@ class _Commands(TyperGroup):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Show the help if there are no arguments, and accept --debug anywhere."""
         if "--debug" in args:  # most likely appended to a command that has just failed
             args = ["--debug", *(arg for arg in args if arg != "--debug")]
         return super().parse_args(ctx, args or ["--help"])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name in _COMMANDS else command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; the exit code is 1 if it fails, and 130 if it is interrupted."""
@@ -52,18 +60,13 @@ class _Commands(TyperGroup):
             if isinstance(error, KeyboardInterrupt):
                 output.notices.print("Interrupted", style="yellow")
                 raise typer.Exit(_INTERRUPTED) from None
-            output.fail(spelled(output.explain(error), self._training_flags(ctx)))
+            # Only training settings: a quoted name of another option may also be a column of the user's table.
+            settings = {field.name for field in fields(TrainingOptions)}
+            options = load_command(ctx.invoked_subcommand).params if ctx.invoked_subcommand in _COMMANDS else ()
+            flags = {each.name: each.opts[0] for each in options if each.name in settings}
+            output.notice("Error:", "bold red", spelled(output.explain(error), flags))
             raise typer.Exit(1) from None
         return result
-
-    def _training_flags(self, ctx: Any) -> dict[str, str]:
-        """Return the command's options for training settings, and their spelling.
-
-        No others: in a message, a quoted name of another option may also be a column of the user's table.
-        """
-        command = self.get_command(ctx, ctx.invoked_subcommand or "")
-        settings = {field.name for field in fields(TrainingOptions)}
-        return {each.name: each.opts[0] for each in getattr(command, "params", ()) if each.name in settings}
 
 
 app = typer.Typer(
@@ -94,7 +97,5 @@ def fairpass(
     output.prepare_streams()
 
 
-app.command(epilog=examples("demo"))(demo)
-app.add_typer(datasets, name="datasets")
-for _command in (audit, methods, init, run, train, evaluate, predict, compare, report, tune, reproduce):
-    app.command(epilog=examples(_command.__name__))(_command)
+for _name in _COMMANDS:
+    app.command(_name, help=TEXTS[_name]["help"])(lambda: None)

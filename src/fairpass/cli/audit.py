@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -23,13 +23,6 @@ _LABELS_SHOWN = 5
 
 @command
 def audit(graph: GraphOptions) -> Result:
-    """Show a graph's statistics, whether its edges help, and where bias can come from, before any training.
-
-    Logistic regressions without and with the features of a node's neighbours show
-    on the validation nodes whether the edges help. Each finding is a sentence with
-    a number. Its severity follows rules of thumb: it says where to look, and does
-    not replace looking.
-    """
     data = graph.load_arrays()
     with working("Measuring"):
         from fairpass.datasets import describe, find_bias
@@ -46,10 +39,13 @@ def audit(graph: GraphOptions) -> Result:
     }
     section(title_of(data), _facts(data, statistics))
     section("Groups", _groups(statistics))
-    section("Edges", _edges(statistics))
+    mixings = {"equal labels (H)": statistics.label_mixing, "equal groups (H_f)": statistics.sensitive_mixing}
+    shares = {name: (each.homophily, each.expected, each.assortativity) for name, each in mixings.items()}
+    lines = [[name, *(_number(share, ".3f") for share in each)] for name, each in shares.items()]
+    section("Edges", table(("edges between", "share", "by chance", "assortativity"), lines))
     section("Do the edges help?", *_gain(gain))
     found = rows((Text(each.severity, style=_STYLES[each.severity]), Text(each.sentence)) for each in findings)
-    severities = _counts(Counter[str](each.severity for each in findings).items())
+    severities = _counts(Counter[str](each.severity for each in findings))
     summary = Text(f"{len(findings)} checks: {severities}, by rules of thumb", style="dim")
     section("Where bias can come from", found, summary)
     if caveats := data.provenance.get("caveats"):
@@ -67,20 +63,20 @@ def _facts(data: "GraphArrays", statistics: "GraphStatistics") -> Table:
     }
     about = {
         "nodes": f"{statistics.nodes:,}",
-        "edges": _counts(edges.items()),
+        "edges": _counts(edges),
         "components": f"{statistics.components:,}, the largest with {statistics.largest_component:,} nodes",
         "features": f"{statistics.features:,}",
-        "labels": _counts([*statistics.label_counts.items(), ("unlabelled", statistics.unlabelled)]),
-        "split": _counts(splits.items()),
+        "labels": _counts({**statistics.label_counts, "unlabelled": statistics.unlabelled}),
+        "split": _counts(splits),
         "source": provenance["source"] if "title" in provenance else None,
         "licence": provenance.get("licence"),
     }
     return facts(about)
 
 
-def _counts(counts: Iterable[tuple[str, int]]) -> str:
+def _counts(counts: Mapping[str, int]) -> str:
     """Return "3 this, 4 that", without zeros."""
-    return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "none"
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"
 
 
 def _number(value: float, form: str) -> str:
@@ -103,15 +99,7 @@ def _groups(statistics: "GraphStatistics") -> Table:
     return table(columns, lines)
 
 
-def _edges(statistics: "GraphStatistics") -> Table:
-    mixings = {"equal labels (H)": statistics.label_mixing, "equal groups (H_f)": statistics.sensitive_mixing}
-    shares = {name: (each.homophily, each.expected, each.assortativity) for name, each in mixings.items()}
-    lines = [[name, *(_number(share, ".3f") for share in each)] for name, each in shares.items()]
-    return table(("edges between", "share", "by chance", "assortativity"), lines)
-
-
 def _gain(gain: "GraphGain") -> "list[Table | Text]":
-    """Return a table of the two regressions and their difference, and a sentence about it."""
     without, with_edges = gain.without, gain.with_edges
     if without is None or with_edges is None:
         return [Text(gain.sentence)]
@@ -123,5 +111,4 @@ def _gain(gain: "GraphGain") -> "list[Table | Text]":
 
 
 def _difference(gain: "Gain | None") -> str:
-    """Return a difference in percentage points and its interval."""
     return "-" if gain is None else f"{100 * gain.estimate:+.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})"

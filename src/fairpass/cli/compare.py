@@ -32,10 +32,6 @@ def compare(
     out: Path | None = None,
     report: Path | None = None,
 ) -> Result:
-    """Train several methods with several seeds, and show how accurate and how fair each is on the test nodes.
-
-    The constant classifier is always among them: a method that does not beat it is useless.
-    """
     with working("Starting"):
         from fairpass.methods import method, names
         from fairpass.runs import Comparison
@@ -114,10 +110,6 @@ def run_comparison(
 
 @command
 def report(paths: list[Path], out: Path = Path(PAGE)) -> Result:
-    """Write one page that shows how accurate and how fair models are, from stored evidence alone.
-
-    The page is a single, self-contained file: it makes no network requests.
-    """
     with working("Writing the report"):
         from fairpass.report import find_evidence, write_report
 

@@ -22,11 +22,7 @@ _OF_NEW_NODES = {"nodes", "edges", "id", "source", "target", "missing_sensitive"
 
 
 class GraphOptions:
-    """The options for a graph, named like the arguments of `datasets.load` and `datasets.from_tables`.
-
-    Args:
-        values: One for each of `parameters`; None or an empty list if the user did not give it.
-    """
+    """The options for a graph, named like the arguments of `datasets.load` and `datasets.from_tables`."""
 
     def __init__(self, **values: Any) -> None:
         self.given = {name: value for name, value in values.items() if value not in (None, [])}
@@ -38,22 +34,29 @@ class GraphOptions:
 
     @staticmethod
     def parameters() -> list[inspect.Parameter]:
-        """Return the options as typer reads them."""
         columns = dict.fromkeys(("sensitive", "features", "drop"), list[str])
         others = {"name": str, "positive": str, "scale": Literal[FeatureScale, "published"], "split_seed": int}
         types = {"nodes": Path, "edges": Path, **columns, **others}
         return field_options("graph", TableOptions.model_fields, types)
 
     def load(self, **defaults: Any) -> "Data":
-        """Return the graph; `defaults` are arguments for what the user did not give."""
         return self.load_arrays(**defaults).to_data()
 
     def load_arrays(self, **defaults: Any) -> "GraphArrays":
-        """Return the graph as numpy arrays, without importing torch."""
+        """Return the graph, without importing torch; `defaults` are arguments for what the user did not give."""
         arguments = defaults | self.given
         if self.name is not None:
             self._only(_OF_BENCHMARKS, f"the benchmark {self.name!r}: only own tables have it")
-            return _load_benchmark(self.name, arguments)
+            with working("Starting"):
+                from fairpass import datasets
+
+                known = datasets.names()
+            if self.name not in known:
+                tables = "or give own tables with --nodes and --edges"
+                raise DataError(f"there is no data set {self.name!r}: choose one of {', '.join(known)}, {tables}")
+            datasets.fetch(self.name)  # a download shows its own progress
+            with working(f"Loading {self.name}"):
+                return datasets.load_arrays(**arguments)
         needed = ("nodes", "label", "sensitive") + (() if "similarity" in arguments else ("edges",))
         if missing := [_flag(name) for name in needed if name not in arguments]:
             raise typer.BadParameter(f"name a benchmark, or give own tables ({', '.join(missing)} is missing)")
@@ -70,7 +73,7 @@ class GraphOptions:
             return from_tables_arrays(**files, **dict(options))
 
     def check_new_nodes(self) -> None:
-        """Raise `BadParameter` if there are options that do not apply to new nodes of a known graph."""
+        """Refuse options that do not apply to new nodes of a known graph."""
         if self.name is not None:
             raise typer.BadParameter(f"--graph cannot be used with the benchmark {self.name!r}, only with own tables")
         if self.nodes is None:
@@ -78,7 +81,6 @@ class GraphOptions:
         self._only(_OF_NEW_NODES, "--graph: new nodes are read like those of the graph")
 
     def join_to(self, graph: "Data", **defaults: Any) -> "Data":
-        """Return a graph joined with the new nodes; `defaults` are arguments for what the user did not give."""
         with working("Reading the tables"):
             from fairpass.datasets import join_tables
 
@@ -87,19 +89,6 @@ class GraphOptions:
     def _only(self, allowed: set[str], other: str) -> None:
         if misplaced := [_flag(name) for name in self.given if name not in allowed]:
             raise typer.BadParameter(f"{', '.join(misplaced)} cannot be used with {other}")
-
-
-def _load_benchmark(name: str, arguments: dict[str, Any]) -> "GraphArrays":
-    with working("Starting"):
-        from fairpass import datasets
-
-        known = datasets.names()
-    if name not in known:
-        tables = "or give own tables with --nodes and --edges"
-        raise DataError(f"there is no data set {name!r}: choose one of {', '.join(known)}, {tables}")
-    datasets.fetch(name)  # a download shows its own progress
-    with working(f"Loading {name}"):
-        return datasets.load_arrays(**arguments)
 
 
 def _flag(name: str) -> str:

@@ -26,13 +26,6 @@ _CONSTANT = "constant"
 
 @command
 def demo(out: Path = Path("fairpass-demo")) -> Result:
-    """Predict who earns more than 50,000 dollars a year, and treat men and women alike.
-
-    Compares a constant, logistic regression, a graph convolutional network and
-    GMMD on 12,000 people of a census, split at random three times. GMMD is there
-    twice: once for demographic parity, once for equal opportunity. The result is
-    also a report to open in a browser.
-    """
     with working("Starting"):
         from fairpass import datasets
         from fairpass.runs import Comparison, summarise
@@ -67,12 +60,11 @@ def demo(out: Path = Path("fairpass-demo")) -> Result:
     title = f"{title_of(splits[0])}, test nodes, epoch and threshold chosen on validation"
     show_rows(title, methods, over="splits")
     section("In words", bullets(sentences))
-    print_line("")
-    print_line(f"The report on the first split is {page}: open it in a browser.")
+    print_line(f"\nThe report on the first split is {page}: open it in a browser.")
 
 
 def _classifiers() -> "dict[str, NodeClassifier]":
-    """Return the methods by the name of their row; the networks are trained and selected in the same way."""
+    """Return the methods by the name of their row; all networks are trained and selected in the same way."""
     from fairpass.methods import GCN, GMMD, Constant, Logistic
 
     training = GMMD.default_training().but(
@@ -90,16 +82,10 @@ def _classifiers() -> "dict[str, NodeClassifier]":
 
 
 def _sentences(runs: "Sequence[RunRecord]") -> list[str]:
-    from fairpass.runs import Rate, Wording, rates_in_words
+    from fairpass.runs import Rate, rates_in_words
 
-    wording = Wording(
-        label="an income over 50K",
-        groups={"male": "men", "female": "women"},
-        methods={_PLAIN: "Logistic regression", _DP: "GMMD (dp)", _EO: "GMMD (eo)"},
-    )
+    names = {"male": "men", "female": "women", _PLAIN: "Logistic regression", _DP: "GMMD (dp)", _EO: "GMMD (eo)"}
     goals: dict[str, Rate] = {_DP: "selection_rate", _EO: "true_positive_rate"}
-    plain = [run for run in runs if run.method == _PLAIN]
-    return [
-        rates_in_words(plain, [run for run in runs if run.method == name], wording, rate)
-        for name, rate in goals.items()
-    ]
+    of = {name: [run for run in runs if run.method == name] for name in (_PLAIN, *goals)}
+    about: dict[str, Any] = {"label": "an income over 50K", "names": names}
+    return [rates_in_words(of[_PLAIN], of[name], rate, **about) for name, rate in goals.items()]

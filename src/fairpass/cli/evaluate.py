@@ -29,12 +29,6 @@ _UNKNOWN_GROUP = {
 def evaluate(
     model: Path, graph: GraphOptions, on: Split = "test", bootstrap: int = 0, *, prediction: PredictionOptions
 ) -> Result:
-    """Show how accurate and how fair a stored model is.
-
-    On the graph of the training, split and features are those of the training.
-    Other tables are encoded like the tables of the training, and all their
-    labelled nodes are test nodes.
-    """
     groups = {} if prediction.unknown_group is None else {"missing_sensitive": prediction.missing_sensitive}
     classifier = _load_model(model)
     data = _load_like_fit(classifier, graph, **groups)
@@ -49,16 +43,6 @@ def evaluate(
 def predict(
     model: Path, graph: GraphOptions, out: Path, fitted: str | None = None, *, prediction: PredictionOptions
 ) -> None:
-    """Write a stored model's predictions for every node of a graph.
-
-    Each row has the node's id, its score (the probability of the positive label;
-    with more than two labels, of each), the predicted label, the node's group, and
-    its part of the split, if it is in one.
-
-    Tables are read like those of the fit; label, edges and groups may be
-    missing. With --graph, the nodes are new ones whose edges may also refer to ids
-    of the graph of the fit, and only they have a row.
-    """
     if out.suffix not in (".csv", ".parquet"):
         raise typer.BadParameter(f"--out must end in .csv or .parquet (got {str(out)!r})")
     tables = [graph.nodes, graph.edges, *(Path(part) for part in (fitted or "").split(",") if part)]
@@ -100,14 +84,12 @@ def _load_like_fit(model: "NodeClassifier", graph: GraphOptions, **others: Any) 
     from fairpass.projects.fitted_graph import options_of_fit
 
     provenance = model.provenance_ or {}
-    known: dict[str, Any] = {}
-    if graph.name is not None:
-        # Above all the split: nodes of the training must not be test nodes now.
-        options = provenance.get("options", {}) if provenance.get("name") == graph.name else {}
-        known = {name: value for name, value in options.items() if value is not None}
-    elif "encoding" in provenance:
-        known = options_of_fit(provenance, graph.nodes, graph.edges, **others)
-    return graph.load(**known)
+    if graph.name is None:
+        like_fit = options_of_fit(provenance, graph.nodes, graph.edges, **others) if "encoding" in provenance else {}
+        return graph.load(**like_fit)
+    # Above all the split: nodes of the training must not be test nodes now.
+    options = provenance.get("options", {}) if provenance.get("name") == graph.name else {}
+    return graph.load(**{name: value for name, value in options.items() if value is not None})
 
 
 def _edges(data: "Data") -> str:

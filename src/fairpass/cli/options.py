@@ -4,64 +4,47 @@ import inspect
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
-from functools import cache, wraps
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import wraps
 from importlib.resources import files
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
-from pydantic.fields import FieldInfo
 from rich.markup import escape
 
 from fairpass.cli.output import print_json
 from fairpass.parameters import alternatives, choices
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from fairpass.methods import NodeClassifier
     from fairpass.training import Training
 
 # The types of the library, without importing torch; tests compare them.
 Reference = Literal["fitted", "batch"]
 UnknownGroup = Literal["none", "estimate", "error"]
-
-
+Result = Iterator[Any]  # of a command with `--json`: it yields one document and prints after that
+TEXTS: dict[str, Any] = tomllib.loads(files(__package__).joinpath("help.toml").read_text(encoding="utf-8"))
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", NoneType: "none"}
 
 
-@cache
-def _texts() -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("help.toml").read_text(encoding="utf-8"))
-
-
 def examples(command: str) -> str:
-    """Return the end of a command's help text: examples with a comment each."""
-    lines = _texts()[command]["examples"].items()
-    parts = [f"[dim]# {purpose}[/dim]\n{escape(line)}" for purpose, line in lines]
+    """Return the end of a command's help: examples with a comment each."""
+    parts = [f"[dim]# {purpose}[/dim]\n{escape(line)}" for purpose, line in TEXTS[command]["examples"].items()]
     return "\n\n".join(["[bold]Examples[/bold]", *parts])
 
 
-Result = Iterator[Any]
-"""What a command with `--json` returns: it yields one document and prints after that."""
-
-
 def command(function: Callable[..., Result | None]) -> Callable[..., None]:
-    """Return a function as typer reads it: each parameter an option with its text in `help.toml`.
+    """Return a function as typer reads it: with the text of the command, and of each option, in `help.toml`.
 
     A parameter that is annotated with a group of options is replaced by these: the fields of a dataclass, or what a
     class returns from `parameters()`. The function gets an instance of the group. A generator gets the option `--json`:
     with it, the document that the function yields is printed, and the function ends there.
-
-        @dataclass(frozen=True)
-        class Size:
-            width: int = 80
-
-        @command
-        def draw(size: Size, colour: str = "black") -> Result:
-            yield {"width": size.width}
-            print_line(colour * size.width)
     """
-    texts = _texts().get(function.__name__, {}).get("options", {})
+    about = TEXTS.get(function.__name__, {})
+    texts = about.get("options", {})
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, tuple[type[Any], list[inspect.Parameter]]] = {}
     options: list[inspect.Parameter] = []
@@ -72,8 +55,7 @@ def command(function: Callable[..., Result | None]) -> Callable[..., None]:
             options += groups[each.name][1]
         else:
             options.append(_option(each.name, hint, each.default, texts))
-    has_document = inspect.isgeneratorfunction(function)
-    if has_document:
+    if has_document := inspect.isgeneratorfunction(function):
         options.append(_option("as_json", bool, False, texts))
 
     @wraps(function)
@@ -88,43 +70,38 @@ def command(function: Callable[..., Result | None]) -> Callable[..., None]:
                 print_json(document)
                 break
 
-    # Typer reads these through `inspect.signature` and `get_type_hints`.
+    # Typer reads these through `inspect`.
     expanded.__dict__["__signature__"] = inspect.Signature(options)
     expanded.__annotations__ = {option.name: option.annotation for option in options}
+    expanded.__doc__ = function.__doc__ or about.get("help")
     return expanded
 
 
-def _fields(group: type[Any], texts: Mapping[str, Any]) -> list[inspect.Parameter]:
-    hints, empty = get_type_hints(group, include_extras=True), inspect.Parameter.empty
-    return [
-        _option(each.name, hints[each.name], empty if each.default is MISSING else each.default, texts)
-        for each in fields(group)
-    ]
+def _fields(group: Any, texts: Mapping[str, Any]) -> list[inspect.Parameter]:
+    hints, fields = get_type_hints(group, include_extras=True), inspect.signature(group).parameters
+    return [_option(name, hints[name], each.default, texts) for name, each in fields.items()]
 
 
 def _option(name: str, hint: Any, default: Any, texts: Mapping[str, Any]) -> inspect.Parameter:
     """Return a parameter with its text, unless its annotation has one or is not for typer's options."""
-    about = texts.get(name) or _texts()["options"].get(name)
+    about = texts.get(name) or TEXTS["options"].get(name)
     if get_origin(hint) is not Annotated and about is not None:
-        settings = {key: value for key, value in about.items() if key not in ("argument", "flags", "panel")}
+        settings = {key: value for key, value in about.items() if key not in ("argument", "flags", "panel", "more")}
         make = typer.Argument if about.get("argument") else typer.Option
         hint = Annotated[hint, make(*about.get("flags", ()), rich_help_panel=about.get("panel"), **settings)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def field_options(
-    group: str, fields: Mapping[str, FieldInfo], types: Mapping[str, Any] | None = None
-) -> list[inspect.Parameter]:
+def field_options(group: str, fields: "Mapping[str, FieldInfo]", types: Mapping[str, Any]) -> list[inspect.Parameter]:
     """Return the options of a group in `help.toml`, None by default, with the texts and types of pydantic fields.
 
     `types` has those that differ on the command line.
     """
     options = []
-    for name, about in _texts()[group]["options"].items():
+    for name, about in TEXTS[group]["options"].items():
         help = about.get("help") or f"{fields[name].description}{about.get('more', '')}"
-        hint: Any = (types or {}).get(name) or fields[name].annotation
-        texts = {key: value for key, value in about.items() if key != "more"}
-        options.append(_option(name, hint | None, None, {name: {**texts, "help": help}}))
+        hint: Any = types.get(name) or fields[name].annotation
+        options.append(_option(name, hint | None, None, {name: {**about, "help": help}}))
     return options
 
 
@@ -166,7 +143,6 @@ def read_value(name: str, text: str, hint: Any) -> Any:
 
 
 def _read(text: str, kind: Any) -> Any:
-    """Return text as a value of a type that is not a union; raise `ValueError` if it is none."""
     words: dict[str, Any] = {str(choice): choice for choice in choices(kind)}
     if kind in (NoneType, bool):
         words, text = {"none": None} if kind is NoneType else {"true": True, "false": False}, text.lower()
@@ -200,7 +176,6 @@ class TrainingOptions:
         return changes | {name: read_value(name, text, hints[name]) for name, text in texts.items()}
 
     def applied_to(self, training: "Training") -> "Training":
-        """Return the settings with the changes."""
         return training.but(**self.given(training))
 
 
@@ -212,10 +187,8 @@ class PredictionOptions:
     unknown_group: UnknownGroup | None = None
 
     def given(self) -> dict[str, Any]:
-        """Return the arguments that the user gave."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def missing_sensitive(self) -> Literal["error", "unknown"]:
-        """Whether tables may have unknown groups."""
         return "error" if self.unknown_group == "error" else "unknown"

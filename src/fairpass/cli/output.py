@@ -8,43 +8,37 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from rich import box
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from fairpass.training import EpochRecord
-
 # Smaller graphs are faster with one thread: an epoch of GMMD on German (1,000 nodes) took 33 ms with one thread, 77 ms
 # with two, and over a second with two when other programs used the cores as well.
 _NODES_WORTH_SHARING = 5_000
 
-Show = Callable[[int, str, str], None]
-"""Called with the finished part of the total, what is done now, and details."""
+Show = Callable[[int, str, str], None]  # takes the finished part of the total, what is done now, and details
+Cells = Sequence[str | Text]
 
 console = Console(highlight=False)
 notices = Console(stderr=True, highlight=False)
 
 
 def print_json(document: Any) -> None:
-    """Print a JSON document, which has no nan."""
     typer.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
-def working(message: str) -> AbstractContextManager[Status]:
-    """Show on a terminal that something takes a while."""
-    return notices.status(message)
+working = notices.status  # shows on a terminal that something takes a while
 
 
 def section(title: str, *content: RenderableType) -> None:
@@ -56,11 +50,7 @@ def section(title: str, *content: RenderableType) -> None:
 
 
 def print_line(text: str) -> None:
-    """Print a line of any length on stdout."""
     console.print(Text(text), soft_wrap=True)
-
-
-Cells = Sequence[str | Text]
 
 
 def table(
@@ -76,11 +66,10 @@ def table(
     The rows with the numbers in `bold` are emphasized; a `narrow` table has little space between columns.
     """
     made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
-    if narrow:
-        made.padding = (0, 1, 0, 0)
+    made.padding = (0, 1, 0, 0) if narrow else made.padding
     for column in columns:
-        left = column in (columns[0], *words)
-        made.add_column(Text(column), justify="left" if left else "right", overflow="fold")
+        justify: Literal["left", "right"] = "left" if column in (columns[0], *words) else "right"
+        made.add_column(Text(column), justify=justify, overflow="fold")
     for number, cells in enumerate(lines):
         made.add_row(*cells, style="bold" if number in bold else None)
     return made
@@ -100,19 +89,14 @@ def rows(cells: Iterable[tuple[RenderableType, ...]]) -> Table:
 
 
 def bullets(sentences: Iterable[str]) -> Table:
-    """Return a list of sentences."""
     return rows(("-", Text(sentence)) for sentence in sentences)
 
 
 @contextmanager
 def bar(total: int, kept: object = None, again: str = "the same command") -> Iterator[Show]:
     """Show a progress bar; after an interruption, say where finished work is `kept` and what continues it."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[state]}"),
-        TimeRemainingColumn(compact=True),
-    )
+    label, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
+    columns = (label, BarColumn(bar_width=None), state, TimeRemainingColumn(compact=True))
     task: TaskID | None = None
     with Progress(*columns, console=notices, transient=True, expand=True, disable=not notices.is_terminal) as progress:
 
@@ -131,10 +115,9 @@ def bar(total: int, kept: object = None, again: str = "the same command") -> Ite
             raise
 
 
-def in_short(record: "EpochRecord") -> str:
-    """Return the loss and the validation metrics of an epoch, in percent."""
-    metrics = (f"{name} {100 * record.metrics[name]:.1f}" for name in ("AUC", "ACC", "DP", "EO"))
-    return " ".join([f"loss {record.loss:.3f}", *metrics])
+def in_short(metrics: Mapping[str, float]) -> str:
+    """Return some metrics in percent, for the line of a progress bar."""
+    return " ".join(f"{name} {100 * metrics[name]:.1f}" for name in ("AUC", "ACC", "DP", "EO"))
 
 
 def note(message: str) -> None:
@@ -146,19 +129,18 @@ def choose_threads(data: "Data | None" = None) -> None:
     """Use one thread for a small graph (or any, without `data`), unless OMP_NUM_THREADS is set."""
     import torch
 
-    small = data is None or data.num_nodes < _NODES_WORTH_SHARING
-    if small and "OMP_NUM_THREADS" not in os.environ:
+    if "OMP_NUM_THREADS" not in os.environ and (data is None or data.num_nodes < _NODES_WORTH_SHARING):
         torch.set_num_threads(1)
 
 
+def notice(prefix: str, style: str, message: str) -> None:
+    """Print an error or a warning in one line on stderr."""
+    # Without soft_wrap, rich would break the line at the width of the terminal.
+    notices.print(Text.assemble((prefix, style), " ", " ".join(message.split())), soft_wrap=True)
+
+
 def warn(message: str) -> None:
-    """Print a warning in one line on stderr."""
-    _print_notice("Warning:", "yellow", message)
-
-
-def fail(message: str) -> None:
-    """Print an error in one line on stderr."""
-    _print_notice("Error:", "bold red", message)
+    notice("Warning:", "yellow", message)
 
 
 def explain(error: BaseException) -> str:
@@ -171,14 +153,7 @@ def explain(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _print_notice(prefix: str, style: str, message: str) -> None:
-    # Without soft_wrap, rich would break the line at the width of the terminal.
-    notices.print(Text.assemble((prefix, style), " ", " ".join(message.split())), soft_wrap=True)
-
-
 class _Notices(logging.Handler):
-    """Prints what the library logs."""
-
     def emit(self, record: logging.LogRecord) -> None:
         warn(record.getMessage())
 

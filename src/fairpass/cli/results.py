@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from fairpass.runs import Row
 
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
-# Smaller differences are 0.0 in percent with one decimal.
-_VISIBLE = 0.0005
+_VISIBLE = 0.0005  # smaller differences are 0.0 in percent with one decimal
 
 
 def title_of(data: "Data | GraphArrays") -> str:
-    """Return the title of a benchmark, or the tables of another graph."""
+    """Return the title of a benchmark, or the names of the tables."""
     provenance = data.provenance
     tables = [provenance[part]["source"] for part in ("nodes", "edges") if part in provenance]
     return str(provenance.get("title") or " and ".join(tables))
@@ -90,19 +89,17 @@ def show_rows(title: str, methods: "Sequence[Row]", over: str = "seeds") -> None
     numbers = f"mean ± standard deviation over {runs} {over}" if runs > 1 else "one seed"
     best = min((row.rank for row in methods if row.rank is not None), default=None)
     bold = [number for number, row in enumerate(methods) if row.rank is not None and row.rank == best]
-    columns = ["method", *(metric.symbol for metric in SELECTION), "rank"]
-    lines = [[Text(row.method), *_cells(row, [metric.label for metric in SELECTION])] for row in methods]
-    made = table(columns, lines, bold=bold, narrow=True)
+    lines: list[Cells] = []
+    for row in methods:
+        failed = [Text("failed", style="red"), *("-" * (len(SELECTION) - 1))]
+        cells = [_mean(row, metric.label) for metric in SELECTION] if row.mean else failed
+        lines.append([Text(row.method), *cells, "-" if row.rank is None else f"{row.rank:.1f}"])
+    made = table(["method", *(metric.symbol for metric in SELECTION), "rank"], lines, bold=bold, narrow=True)
     section(title, made, Text(f"{numbers}, in percent; rank: mean of the five", style="dim"))
     if notes := [(row.method, Text("; ".join(row.flags))) for row in methods if row.flags]:
         section("What to know", rows(notes))
 
 
-def _cells(row: "Row", labels: Sequence[str]) -> Cells:
-    if not row.mean:
-        return [Text("failed", style="red"), *("-" * len(labels))]
-    cells = []
-    for label in labels:
-        deviation = row.std[label]
-        cells.append(f"{row.mean[label]:.1f}" + ("" if math.isnan(deviation) else f" ±{deviation:.1f}"))
-    return [*cells, "-" if row.rank is None else f"{row.rank:.1f}"]
+def _mean(row: "Row", label: str) -> str:
+    deviation = row.std[label]
+    return f"{row.mean[label]:.1f}" + ("" if math.isnan(deviation) else f" ±{deviation:.1f}")

@@ -15,13 +15,7 @@ from fairpass.cli.results import show_evaluation, title_of
 from fairpass.files import finite, write_document, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from torch_geometric.data import Data
-
-    from fairpass.methods import NodeClassifier
     from fairpass.training import EpochRecord
-    from fairpass.training.tracking import Tracker
 
 MODEL, EVALUATION, HISTORY = "model.safetensors", "evaluation.json", "history.json"
 CHECKPOINT = "checkpoint.safetensors"
@@ -37,7 +31,6 @@ def train(
     out: Path | None = None,
     track: list[str] | None = None,
 ) -> Result:
-    """Train a classifier on a graph, and show how accurate and how fair it is on the test nodes."""
     with working("Starting"):
         from fairpass import methods
         from fairpass.training.tracking import open_tracker
@@ -52,8 +45,17 @@ def train(
         choose_threads(data)
         for tracker in trackers:
             tracker.start(model, data)
+        checkpoint = None if out is None else out / CHECKPOINT
+        if checkpoint is not None and checkpoint.exists():
+            note(f"Continuing the interrupted training in {out}")
         start = time.perf_counter()
-        _fit(model, data, out, trackers)
+        with bar(chosen.epochs, out) as show:
+
+            def show_epoch(record: "EpochRecord") -> None:
+                done = record.epoch + 1
+                show(done, method, f"{done}/{chosen.epochs} loss {record.loss:.3f} {in_short(record.metrics)}")
+
+            model.fit(data, callbacks=[show_epoch, *trackers], checkpoint=checkpoint)
         seconds = time.perf_counter() - start
         if out is not None:
             model.save(out / MODEL)
@@ -79,42 +81,27 @@ def train(
         write_document(out / EVALUATION, document)
     yield document
     show_evaluation(f"{method} on {title_of(data)}", evaluation, data, "test")
-    print_line("")
-    print_line(f"{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
+    print_line(f"\n{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
     if model.chosen_ is not None:
-        given = model.hyperparameters
-        preferred = [f"{name} {value}" for name, value in model.chosen_.items() if value != given[name]]
+        preferred = [f"{name} {value}" for name, value in model.chosen_.items() if value != model.hyperparameters[name]]
         print_line(f"Among {len(model.candidates_)} candidates validation chose {', '.join(preferred)}.")
     if out is not None:
         print_line(f"{MODEL}, {EVALUATION} and {HISTORY} are in {out}.")
 
 
-def _fit(model: "NodeClassifier", data: "Data", out: Path | None, trackers: "Sequence[Tracker]") -> None:
-    """Train with a progress bar and, if there is a directory, checkpoints."""
-    checkpoint = None if out is None else out / CHECKPOINT
-    if checkpoint is not None and checkpoint.exists():
-        note(f"Continuing the interrupted training in {out}")
-    total = model.training.epochs
-    with bar(total, out) as show:
-
-        def show_epoch(record: "EpochRecord") -> None:
-            done = record.epoch + 1
-            show(done, model.name, f"{done}/{total} {in_short(record)}")
-
-        model.fit(data, callbacks=[show_epoch, *trackers], checkpoint=checkpoint)
-
-
 @command
 def methods() -> Result:
-    """List the methods that can be trained, including those of other packages."""
     with working("Starting"):
         from fairpass.methods import method, names
 
         found = {name: method(name) for name in names()}
-    about = []
-    for name, each in found.items():
-        defaults = {key: declared.default for key, declared in each.declared.items() if key != "training"}
-        training = each.default_training().to_dict()
-        about.append({"name": name, "summary": each.summary, "parameters": defaults, "training": training})
-    yield about
+    yield [
+        {
+            "name": name,
+            "summary": each.summary,
+            "parameters": {key: declared.default for key, declared in each.declared.items() if key != "training"},
+            "training": each.default_training().to_dict(),
+        }
+        for name, each in found.items()
+    ]
     section("Methods", rows((Text(name, "bold"), Text(each.summary)) for name, each in found.items()))

@@ -9,13 +9,13 @@ from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
-from fairpass.cli.output import bar, bullets, choose_threads, facts, print_line, section, table, working
+from fairpass.cli.output import bar, bullets, choose_threads, facts, in_short, print_line, section, table, working
 from fairpass.cli.results import percent, title_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from fairpass.tuning import Budget, Point, Progress, Tuned
+    from fairpass.tuning import Budget, Progress, Tuned
 
 
 TUNED, STUDY, PICTURES = "tuned.json", "study.db", ("front.png", "front.svg")
@@ -39,10 +39,6 @@ def tune(
     storage: str | None = None,
     out: Path | None = None,
 ) -> Result:
-    """Search for good configurations of a method, and show the best and the front between utility and fairness.
-
-    Configurations are compared on the validation nodes. Metrics on the test nodes are shown, and not used to choose.
-    """
     with working("Starting"):
         from fairpass import methods
         from fairpass.tuning import draw_front
@@ -76,14 +72,10 @@ def _search(data: "Data", method: str, limit: "Budget", *, storage: str, **setti
 
         def show_state(state: "Progress") -> None:
             doing = f"{state.training} in training" if state.training else "waiting for others"
-            best = f", best {_in_short(state.best)}" if state.best else ""
+            best = f", best {in_short(state.best.validation)}" if state.best else ""
             show(int(_STEPS * state.fraction), method, f"{state.finished} done, {doing}{best}")
 
         return search(data, method, budget=limit, storage=storage, callback=show_state, **settings)
-
-
-def _in_short(point: "Point") -> str:
-    return " ".join(f"{name} {100 * point.validation[name]:.1f}" for name in ("AUC", "ACC", "DP", "EO"))
 
 
 def _show(title: str, tuned: "Tuned", seeds: int) -> None:

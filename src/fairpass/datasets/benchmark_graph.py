@@ -3,15 +3,13 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
 from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, cached_edges, nearest_neighbours, similarity_graph
-from fairpass.datasets.graph import MISSING, GraphArrays
+from fairpass.datasets.graph import MISSING, GraphArrays, Ints, checked_ids, positions, simple_graph
 from fairpass.datasets.options import FeatureScale
 from fairpass.datasets.registry import CodedColumn, EdgeFile, GraphSpec, NeighbourRecipe, SimilarityRecipe
 from fairpass.datasets.splits import benchmark_split
@@ -20,28 +18,30 @@ from fairpass.datasets.splits import benchmark_split
 def benchmark_graph(
     spec: GraphSpec, contents: Mapping[str, bytes], *, scale: FeatureScale, keep_sensitive: bool, split_seed: int
 ) -> GraphArrays:
-    """Return the graph that `spec` describes; `contents` has the content of each of its files, by path.
-
-    See `load` for the graph's attributes and the options.
-    """
-    rows = READERS[spec.reader].nodes(contents[spec.table.path])
+    """Return the graph that `spec` describes (see `load`); `contents` has the content of its files, by path."""
+    rows = READERS[spec.reader][0](BytesIO(contents[spec.table.path]))
     y, sens = _codes(rows, spec.label), _codes(rows, spec.sensitive)
-    raw = _raw_features(spec, rows, sens)
-    graph = _simple_graph(spec, rows, raw, contents)
     sensitive = spec.sensitive.column
+    raw = rows.drop(columns=[spec.label.column, *spec.dropped])
+    raw[sensitive] = sens
+    if not spec.sensitive_is_feature:
+        raw = raw.drop(columns=sensitive)
+    if spec.one_hot:
+        raw = pd.get_dummies(raw, columns=list(spec.one_hot), prefix_sep="=")
+    pairs = _pairs(spec, rows, raw, contents)
+    graph = simple_graph(pairs[:, 0], pairs[:, 1], len(rows))
     features = scaled(raw, [str(column) for column in raw.columns if column != sensitive], scale)
     is_feature = keep_sensitive and spec.sensitive_is_feature
     if not is_feature:
         features = features.drop(columns=sensitive, errors="ignore")
     names = [str(column) for column in features.columns]
-    split = benchmark_split(y, sens, spec.split, spec.labels_for_training, split_seed)
     origin = spec.graph.model_dump(mode="json", exclude={"file", "id_column"})
     return GraphArrays(
         x=features.to_numpy(dtype=np.float32),
         edge_index=graph.edge_index,
         y=y,
         sens=sens,
-        **split.masks(),
+        **benchmark_split(y, sens, spec.split, spec.labels_for_training, split_seed).masks(),
         feature_names=names,
         sens_column=names.index(sensitive) if is_feature else None,
         label_names=list(spec.label.names),
@@ -63,18 +63,9 @@ def benchmark_graph(
     )
 
 
-def _codes(rows: pd.DataFrame, coded: CodedColumn) -> NDArray[np.int64]:
+def _codes(rows: pd.DataFrame, coded: CodedColumn) -> Ints:
     codes = {value: code for code, value in enumerate(coded.values)}
     return np.asarray(rows[coded.column].map(codes).fillna(MISSING), dtype=np.int64)
-
-
-def _raw_features(spec: GraphSpec, rows: pd.DataFrame, sens: NDArray[np.int64]) -> pd.DataFrame:
-    """Return the features before scaling, the sensitive one as the group's code."""
-    raw = rows.drop(columns=[spec.label.column, *spec.dropped])
-    raw[spec.sensitive.column] = sens
-    if not spec.sensitive_is_feature:
-        raw = raw.drop(columns=spec.sensitive.column)
-    return pd.get_dummies(raw, columns=list(spec.one_hot), prefix_sep="=") if spec.one_hot else raw
 
 
 def scaled(table: pd.DataFrame, columns: list[str], scale: FeatureScale) -> pd.DataFrame:
@@ -83,60 +74,40 @@ def scaled(table: pd.DataFrame, columns: list[str], scale: FeatureScale) -> pd.D
     The arithmetic is that of scikit-learn's scalers, bit for bit; importing them takes a second.
     """
     result = table.astype("float64")
-    values = result[columns].to_numpy()
+    values, eps = result[columns].to_numpy(), np.finfo(np.float64).eps
     if scale == "minmax" and columns:
         low, spread = values.min(axis=0), np.ptp(values, axis=0)
-        factor = 2 / _nonzero(spread, spread < 10 * np.finfo(np.float64).eps)
+        factor = 2 / np.where(spread < 10 * eps, 1.0, spread)
         result[columns] = values * factor + (-1 - low * factor)
     elif scale == "standard" and columns:
         count, mean = len(values), values.sum(axis=0) / len(values)
         centred = values - mean
         variance = ((centred**2).sum(axis=0) - centred.sum(axis=0) ** 2 / count) / count
-        rounding = count * np.finfo(np.float64).eps
-        constant = variance <= rounding * variance + (rounding * mean) ** 2
-        result[columns] = centred / _nonzero(np.sqrt(variance), constant)
+        constant = variance <= count * eps * variance + (count * eps * mean) ** 2
+        result[columns] = centred / np.where(constant, 1.0, np.sqrt(variance))
     return result
 
 
-def _nonzero(scale: NDArray[np.float64], constant: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return np.where(constant, 1.0, scale)
-
-
-def _simple_graph(spec: GraphSpec, rows: pd.DataFrame, raw: pd.DataFrame, contents: Mapping[str, bytes]) -> SimpleGraph:
+def _pairs(spec: GraphSpec, rows: pd.DataFrame, raw: pd.DataFrame, contents: Mapping[str, bytes]) -> Ints:
     match spec.graph:
         case SimilarityRecipe(threshold=threshold, minmax_columns=columns):
-            pairs = cached_edges(
-                scaled(raw, list(columns), "minmax").to_numpy(),
-                SIMILARITY.format(threshold=threshold.hex()),
-                partial(similarity_graph, threshold=threshold),
-            )
+            features = scaled(raw, list(columns), "minmax").to_numpy()
+            recipe = SIMILARITY.format(threshold=threshold.hex())
+            return cached_edges(features, recipe, partial(similarity_graph, threshold=threshold))
         case NeighbourRecipe(neighbours=count):
-            pairs = cached_edges(
-                scaled(raw, list(raw.columns), "standard").to_numpy(),
-                NEIGHBOURS.format(neighbours=count),
-                partial(nearest_neighbours, neighbours=count),
-            )
+            features = scaled(raw, list(raw.columns), "standard").to_numpy()
+            recipe = NEIGHBOURS.format(neighbours=count)
+            return cached_edges(features, recipe, partial(nearest_neighbours, neighbours=count))
         case EdgeFile(id_column=id_column):
-            ends = pd.DataFrame(READERS[spec.reader].edges(contents[spec.files[-1].path]), columns=["source", "target"])
+            file = BytesIO(contents[spec.files[-1].path])
+            ends = pd.DataFrame(READERS[spec.reader][1](file), columns=["source", "target"])
             ids: pd.Index[Any] = pd.RangeIndex(len(rows)) if id_column is None else checked_ids(rows[id_column])
-            pairs = np.stack([positions(ends[end], ids) for end in ("source", "target")], axis=1)
-    return simple_graph(pairs[:, 0], pairs[:, 1], len(rows))
+            return np.stack([positions(ends[end], ids) for end in ("source", "target")], axis=1)
 
 
-class Reader(NamedTuple):
-    """How the content of files becomes a table of nodes, and edges of shape [E, 2]."""
-
-    nodes: Callable[[bytes], pd.DataFrame]
-    edges: Callable[[bytes], NDArray[np.int64]]
-
-
-def _read_csv(content: bytes) -> pd.DataFrame:
-    return pd.read_csv(BytesIO(content))
-
-
-def read_pairs(content: bytes) -> NDArray[np.int64]:
+def read_pairs(file: BytesIO) -> Ints:
     """Return the two ids on each line of a text file, shape [E, 2]; 3 may be written as 3.0."""
-    pairs: NDArray[np.int64] = pd.read_csv(BytesIO(content), sep=r"\s+", header=None).to_numpy().astype(np.int64)
+    pairs: Ints = pd.read_csv(file, sep=r"\s+", header=None).to_numpy().astype(np.int64)
     return pairs
 
 
@@ -145,30 +116,27 @@ _FACEBOOK_COLUMNS = ["status", "gender", "major", "second_major", "dorm", "class
 _MEDIAN_CLASS_YEAR = 2007
 
 
-def _read_mat(content: bytes) -> Any:
+def _read_facebook_people(file: Any) -> pd.DataFrame:
     from scipy.io import loadmat
 
-    file: Any = BytesIO(content)  # scipy's type hints know only paths
-    return loadmat(file)
-
-
-def _read_facebook_people(content: bytes) -> pd.DataFrame:
-    """Return the table in a college's .mat file, with `is_late_class`: 1 from the median class year on, else 0."""
-    codes = _read_mat(content)["local_info"].astype(np.int64)
+    codes = loadmat(file)["local_info"].astype(np.int64)
     people = pd.DataFrame(codes, columns=_FACEBOOK_COLUMNS).astype("Int64")
     people = people.mask(people == 0)
     people["is_late_class"] = (people["class_year"] >= _MEDIAN_CLASS_YEAR).astype("Int64")
     return people
 
 
-def _read_facebook_friendships(content: bytes) -> NDArray[np.int64]:
+def _read_facebook_friendships(file: Any) -> Ints:
+    from scipy.io import loadmat
     from scipy.sparse import triu
 
-    upper = triu(_read_mat(content)["A"], k=1).tocoo()
+    upper = triu(loadmat(file)["A"], k=1).tocoo()
     return np.stack([upper.row, upper.col], axis=1).astype(np.int64)
 
 
-READERS = {
-    "text": Reader(_read_csv, read_pairs),
-    "facebook100": Reader(_read_facebook_people, _read_facebook_friendships),
+# How a file becomes a table of nodes, and edges of shape [E, 2].
+_Reader = tuple[Callable[[BytesIO], pd.DataFrame], Callable[[BytesIO], Ints]]
+READERS: dict[str, _Reader] = {
+    "text": (pd.read_csv, read_pairs),
+    "facebook100": (_read_facebook_people, _read_facebook_friendships),
 }

@@ -1,16 +1,14 @@
 """One column as codes or as columns of numbers, in a way that is stored and applied to the next table."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
-from fairpass.datasets.graph import MISSING
-from fairpass.datasets.options import FeatureScale, Missing
+from fairpass.datasets.graph import MISSING, Column, Floats, Ints, first_missing, listed
+from fairpass.datasets.options import FeatureScale, Frozen, Missing
 from fairpass.errors import DataError
 
 UNKNOWN = -2
@@ -26,28 +24,6 @@ _KINDS: dict[str, Kind] = {
 _DATES = {"datetime64", "datetime", "date", "timedelta64", "timedelta", "time", "period"}
 
 
-class Stored(BaseModel):
-    """A part of an encoding: it is stored with a graph, in JSON's types, and applied to later tables."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-# How many values an error message names.
-_NAMED = 5
-
-
-def listed(values: Iterable[Any]) -> str:
-    """Return the first few values for an error message."""
-    shown = [repr(value) for value in values]
-    return ", ".join(shown[:_NAMED]) + (", ..." if len(shown) > _NAMED else "")
-
-
-def first_missing(column: "pd.Series[Any]") -> str:
-    """Return how many values of a column are missing and where the first is (rows count from 0)."""
-    missing = column.isna().to_numpy()
-    return f"{missing.sum()} missing, first in row {np.argmax(missing)}"
-
-
 def text_of(value: Any) -> str:
     """Return a value as text; a whole number is written the same whether it is stored as int or float."""
     if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
@@ -55,14 +31,14 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def as_text(column: "pd.Series[Any]") -> "pd.Series[Any]":
+def as_text(column: Column) -> Column:
     """Return a column as the text a CSV file would contain; missing values stay missing."""
     if isinstance(column.dtype, pd.StringDtype):
         return column
     return column.astype(object).map({value: text_of(value) for value in column.dropna().unique().tolist()})
 
 
-def distinct_names(column: "pd.Series[Any]", max_levels: int) -> list[str]:
+def distinct_names(column: Column, max_levels: int) -> list[str]:
     """Return the distinct values of a column as text: sorted by value, or by text where types are mixed."""
     _, values = _factorized(column)
     if len(values) > max_levels:
@@ -81,21 +57,19 @@ def distinct_names(column: "pd.Series[Any]", max_levels: int) -> list[str]:
     return names
 
 
-def codes_among(column: "pd.Series[Any]", known: Sequence[str], *, allow_unknown: bool = False) -> NDArray[np.int64]:
+def codes_among(column: Column, known: Sequence[str], *, allow_unknown: bool = False) -> Ints:
     """Return each row's index in `known`, -1 if its value is missing, -2 if it is unknown and that is allowed."""
     codes, values = _factorized(column)
     index = {name: i for i, name in enumerate(known)}
-    unknown = [value for value in values if text_of(value) not in index]
-    if unknown and not allow_unknown:
-        raise DataError(
-            f"column {column.name!r} has values that the encoding does not know: {listed(unknown)} "
-            f"(it knows {listed(known)})"
-        )
     translation = [index.get(text_of(value), UNKNOWN) for value in values]
+    if UNKNOWN in translation and not allow_unknown:
+        unknown = [value for value, code in zip(values, translation, strict=True) if code == UNKNOWN]
+        message = f"has values that the encoding does not know: {listed(unknown)} (it knows {listed(known)})"
+        raise DataError(f"column {column.name!r} {message}")
     return np.array([*translation, MISSING], dtype=np.int64)[codes]
 
 
-def _factorized(column: "pd.Series[Any]") -> tuple[NDArray[np.int64], list[Any]]:
+def _factorized(column: Column) -> tuple[Ints, list[Any]]:
     try:
         codes, values = pd.factorize(column)
     except TypeError as error:
@@ -106,7 +80,7 @@ def _factorized(column: "pd.Series[Any]") -> tuple[NDArray[np.int64], list[Any]]
     return codes, found
 
 
-def kind_of(column: "pd.Series[Any]") -> Kind:
+def kind_of(column: Column) -> Kind:
     """Return how a column can be encoded; a column of dates, of mixed types or without any value cannot."""
     found = _pandas_type(column)
     if column.isna().all():
@@ -116,8 +90,7 @@ def kind_of(column: "pd.Series[Any]") -> Kind:
     return _KINDS[found]
 
 
-def _pandas_type(column: "pd.Series[Any]") -> str:
-    """Return pandas' name for the content of a column; refuse dates and times."""
+def _pandas_type(column: Column) -> str:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return "categorical"
     found: str = pd.api.types.infer_dtype(column, skipna=True)
@@ -129,7 +102,7 @@ def _pandas_type(column: "pd.Series[Any]") -> str:
     return found
 
 
-def finite_numbers(column: "pd.Series[Any]") -> NDArray[np.float64]:
+def finite_numbers(column: Column) -> Floats:
     """Return a column as numbers, NaN where a value is missing."""
     found = _pandas_type(column)
     try:
@@ -138,14 +111,12 @@ def finite_numbers(column: "pd.Series[Any]") -> NDArray[np.float64]:
         raise DataError(f"column {column.name!r} must contain numbers (got {found} values)") from error
     infinite = np.isinf(values)
     if infinite.any():
-        raise DataError(
-            f"column {column.name!r} must be finite (got {infinite.sum()} infinite values, "
-            f"first in row {np.argmax(infinite)})"
-        )
+        where = f"{infinite.sum()} infinite values, first in row {np.argmax(infinite)}"
+        raise DataError(f"column {column.name!r} must be finite (got {where})")
     return values
 
 
-class EncodedColumn(Stored):
+class EncodedColumn(Frozen):
     """A number x becomes `(x - shift) / scale`, true and false 1 and 0, a category one column of 0 and 1 per level.
 
     A missing value becomes `fill`, on the new scale (one number per level; None: an error). With `indicator`, a column
@@ -161,14 +132,13 @@ class EncodedColumn(Stored):
     levels: list[str] | None = None
 
     @classmethod
-    def fit(cls, column: "pd.Series[Any]", scale: FeatureScale, missing: Missing, max_levels: int) -> "EncodedColumn":
+    def fit(cls, column: Column, scale: FeatureScale, missing: Missing, max_levels: int) -> "EncodedColumn":
         """Take levels, or shift and scale, from the values that are not missing; only numbers are scaled."""
         kind = kind_of(column)
-        name, gaps = str(column.name), bool(column.isna().any())
-        filled = missing in {"mean", "indicator"}
-        if gaps and not filled:
-            raise _missing_values(column)
-        indicator = gaps and missing == "indicator"
+        name, filled = str(column.name), missing in {"mean", "indicator"}
+        if not filled:
+            _check_complete(column)
+        indicator = missing == "indicator" and bool(column.isna().any())
         if kind == "category":
             levels = distinct_names(column, max_levels)
             codes = codes_among(column, levels)
@@ -192,10 +162,10 @@ class EncodedColumn(Stored):
         own = [self.column] if self.levels is None else [f"{self.column}={level}" for level in self.levels]
         return [*own, f"{self.column} is missing"] if self.indicator else own
 
-    def encode(self, column: "pd.Series[Any]", *, allow_unknown: bool = False) -> NDArray[np.float64]:
+    def encode(self, column: Column, *, allow_unknown: bool = False) -> Floats:
         """Return the encoded columns, shape [N, len(names)]; an unknown level that is allowed is all zeros."""
-        if self.fill is None and column.isna().any():
-            raise _missing_values(column)
+        if self.fill is None:
+            _check_complete(column)
         if self.levels is None:
             encoded = (finite_numbers(column)[:, None] - self.shift) / self.scale
         else:
@@ -207,8 +177,9 @@ class EncodedColumn(Stored):
         return np.column_stack([encoded, missing]) if self.indicator else encoded
 
 
-def _missing_values(column: "pd.Series[Any]") -> DataError:
-    return DataError(
-        f"column {column.name!r} has missing values ({first_missing(column)}): fix the table, "
-        f"or choose missing='drop', 'mean' or 'indicator'"
-    )
+def _check_complete(column: Column) -> None:
+    if column.isna().any():
+        raise DataError(
+            f"column {column.name!r} has missing values ({first_missing(column)}): fix the table, "
+            f"or choose missing='drop', 'mean' or 'indicator'"
+        )

@@ -13,23 +13,21 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from fairpass.errors import DataError, DownloadError
-from fairpass.files import write_bytes
+from fairpass.files import PathLike, write_bytes
 
 if TYPE_CHECKING:
     from fairpass.datasets.registry import SourceFile
 
-ATTEMPTS = 4
-_TIMEOUT_SECONDS = 30
+ATTEMPTS, _TIMEOUT_SECONDS = 4, 30
 
 
-def user_directory(name: str, variable: str, given: str | os.PathLike[str] | None = None) -> Path:
+def user_directory(name: str, variable: str, given: PathLike | None = None) -> Path:
     """Return the directory that is given, else that in an environment variable, else `name` in the user's cache."""
     chosen = given or os.environ.get(variable)
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("fairpass")) / name
 
 
-def data_directory(data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """Return `data_dir`, else the directory in `FAIRPASS_DATA`, else `data` in the user's cache."""
+def data_directory(data_dir: PathLike | None = None) -> Path:
     return user_directory("data", "FAIRPASS_DATA", data_dir)
 
 
@@ -39,6 +37,11 @@ def mismatch(content: bytes, file: "SourceFile") -> str | None:
     return None if found == file.sha256 else f"expected SHA-256 {file.sha256}, got {found}"
 
 
+def packaged(file: "SourceFile") -> resources.abc.Traversable:
+    """Return the path of a compressed file in the package."""
+    return resources.files("fairpass.datasets") / "embedded" / f"{file.path}.gz"
+
+
 def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | None = None) -> bytes:
     """Return the content of a file of the benchmark `title`, which is checked.
 
@@ -46,7 +49,13 @@ def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | No
     of the package.
     """
     if file.url is None and folder is None:
-        return _read_packaged(file)
+        try:
+            content = gzip.decompress(packaged(file).read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"'{packaged(file)}' cannot be read ({error}); reinstall fairpass") from error
+        if difference := mismatch(content, file):
+            raise DataError(f"'{packaged(file)}' is damaged ({difference}); reinstall fairpass")
+        return content
     path = (directory if file.url else folder or directory) / file.path
     if file.url is not None and not path.exists():
         return _download(file, path)
@@ -57,23 +66,7 @@ def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | No
     return content
 
 
-def packaged(file: "SourceFile") -> resources.abc.Traversable:
-    """Return the path of a compressed file in the package."""
-    return resources.files("fairpass.datasets") / "embedded" / f"{file.path}.gz"
-
-
-def _read_packaged(file: "SourceFile") -> bytes:
-    try:
-        content = gzip.decompress(packaged(file).read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"'{packaged(file)}' cannot be read ({error}); reinstall fairpass") from error
-    if difference := mismatch(content, file):
-        raise DataError(f"'{packaged(file)}' is damaged ({difference}); reinstall fairpass")
-    return content
-
-
 def _download(file: "SourceFile", path: Path) -> bytes:
-    """Download the published file to `path`, in at most `ATTEMPTS` attempts."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -11,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpass.datasets.download import user_directory
+from fairpass.datasets.graph import Bools, Floats, Ints
 from fairpass.errors import DataError
-from fairpass.files import write_bytes
+from fairpass.files import PathLike, write_bytes
 
 # What determines a graph together with the features: its name in the cache. Increase the version (1) whenever the same
 # table would give another graph.
@@ -20,44 +20,31 @@ SIMILARITY = "similarity graph 1, threshold {threshold}"
 NEIGHBOURS = "nearest neighbours graph 1, neighbours {neighbours}"
 
 _STORED = np.dtype("<i4")
-
-# How many values of candidate pairs are held at once (32 MB).
-_BLOCK_VALUES = 2**22
-
-# The square of a distance must not overflow.
-_LARGEST_VALUE = 1e150
-
-# The tree rounds differently; with a slightly larger radius no candidate is lost.
-_SLACK = 1e-9
-
-# Distances that agree to this many decimals are equal: the lower row number wins, on every machine.
-_DECIMALS = 9
-
+_BLOCK_VALUES = 2**22  # values of candidate pairs that are held at once (32 MB)
+_LARGEST_VALUE = 1e150  # the square of a distance must not overflow
+_SLACK = 1e-9  # the tree rounds differently; with a slightly larger radius no candidate is lost
+_DECIMALS = 9  # distances that agree to these are equal: the lower row number wins, on every machine
 # The search computes |x|^2 - 2xy + |y|^2, which loses this fraction of the rows' norms for near neighbours.
 _SEARCH_ERROR = 1e-6
 
 logger = logging.getLogger(__name__)
 
 
-def similarity_graph(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
+def similarity_graph(features: ArrayLike, threshold: float) -> Ints:
     r"""Return the undirected edges of the similarity graph, shape [E, 2], i < j, in lexicographic order.
 
     The recipe of the benchmark graphs (Agarwal et al. 2021, https://arxiv.org/abs/2102.13186):
 
         s_ij = 1 / (1 + ||x_i - x_j||),    m_i = max_{j != i} s_ij,    i -> j  wherever  s_ij > t m_i,
 
-    and the graph is the union of both directions. The published code computes the N x N matrix of s; here a k-d tree
-    proposes a few candidates per row, which are compared in the published arithmetic. Memory grows with the number
-    of edges, not with the square of the number of rows.
-
-    Args:
-        features: The rows to connect, shape [N, d], N >= 2; columns are used as they are (scale them before).
-        threshold: The t of the recipe, 0 < t <= 1; a smaller one gives more edges.
+    and the graph is the union of both directions; t is the `threshold`. The published code computes the N x N matrix of
+    s; here a k-d tree proposes a few candidates per row, which are compared in the published arithmetic. Memory grows
+    with the number of edges, not with the square of the number of rows.
     """
     return undirected_edges(directed_pairs(features, threshold))
 
 
-def undirected_edges(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+def undirected_edges(pairs: Ints) -> Ints:
     """Return each edge of `pairs` (shape [P, 2], in any direction) once: i < j, sorted, no self-loops."""
     low, high = pairs.min(axis=1), pairs.max(axis=1)
     base = int(pairs.max(initial=0)) + 1
@@ -65,14 +52,13 @@ def undirected_edges(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack(np.divmod(codes, base), axis=1)
 
 
-def directed_pairs(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
+def directed_pairs(features: ArrayLike, threshold: float) -> Ints:
     """Return every i -> j with s_ij > t m_i, shape [P, 2], ordered by i (arguments as `similarity_graph`)."""
     from scipy.spatial import minkowski_distance
 
     if not 0 < threshold <= 1:
         raise DataError(f"'threshold' must be in (0, 1] (got {threshold})")
-    rows = _checked_rows(features)
-    pairs = []
+    rows, pairs = _checked_rows(features), []
     largest = np.zeros(len(rows))  # m_i; all candidates of a row are in one block
     for i, j in _candidates(rows, threshold):
         similarity = 1 / (1 + minkowski_distance(rows[i], rows[j]))
@@ -82,16 +68,14 @@ def directed_pairs(features: ArrayLike, threshold: float) -> NDArray[np.int64]:
     return np.concatenate(pairs)
 
 
-def _candidates(rows: NDArray[np.float64], threshold: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield blocks of pairs (i, j), j != i, that contain all pairs of the recipe and i's nearest neighbours.
-
-    With d_i the distance to the nearest other row, s_ij > t m_i means ||x_i - x_j|| < (1 + d_i) / t - 1.
-    """
+def _candidates(rows: Floats, threshold: float) -> Iterator[tuple[Ints, Ints]]:
+    """Yield blocks of pairs (i, j), j != i, that contain all pairs of the recipe and i's nearest neighbours."""
     from scipy.spatial import KDTree
 
     tree = KDTree(rows)
     # Of the two nearest rows one is the row itself, or a duplicate with distance 0.
     nearest = np.ravel(tree.query(rows, k=[2])[0])
+    # With d_i the distance to the nearest other row, s_ij > t m_i means ||x_i - x_j|| < (1 + d_i) / t - 1.
     radius = ((1 + nearest) / threshold - 1) * (1 + _SLACK) + _SLACK
     counts = tree.query_ball_point(rows, radius, return_length=True)
     block_of_row = np.cumsum(counts) * rows.shape[1] // _BLOCK_VALUES
@@ -102,15 +86,11 @@ def _candidates(rows: NDArray[np.float64], threshold: float) -> Iterator[tuple[N
         yield i[i != j], j[i != j]
 
 
-def nearest_neighbours(features: ArrayLike, neighbours: int) -> NDArray[np.int64]:
+def nearest_neighbours(features: ArrayLike, neighbours: int) -> Ints:
     """Return the undirected edges between each row and its nearest rows, shape [E, 2], i < j, in lexicographic order.
 
     The distance is Euclidean. Among rows at equal distance, the lowest row numbers win. Two rows are joined if one of
     them is a neighbour of the other. Memory grows with the number of edges, not with the square of the number of rows.
-
-    Args:
-        features: The rows to connect, shape [N, d]; columns are used as they are (scale them before).
-        neighbours: The number of neighbours of each row, at least 1 and less than N.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -120,12 +100,10 @@ def nearest_neighbours(features: ArrayLike, neighbours: int) -> NDArray[np.int64
     search = NearestNeighbors(algorithm="brute").fit(rows)
     tolerance = _SEARCH_ERROR * (1 + float(np.linalg.norm(rows, axis=1).max()))
     width = min(2 * neighbours + 1, len(rows))
-    pairs = []
-    pending = np.arange(len(rows))
+    pairs, pending = [], np.arange(len(rows))
     while len(pending):
-        blocks = np.array_split(pending, -(-len(pending) * width * rows.shape[1] // _BLOCK_VALUES))
         undecided = []
-        for block in blocks:
+        for block in np.array_split(pending, -(-len(pending) * width * rows.shape[1] // _BLOCK_VALUES)):
             candidates = search.kneighbors(rows[block], width, return_distance=False)
             nearest, decided = _among_candidates(rows, block, candidates, neighbours, tolerance)
             i = np.repeat(block[decided], neighbours)
@@ -137,12 +115,9 @@ def nearest_neighbours(features: ArrayLike, neighbours: int) -> NDArray[np.int64
 
 
 def _among_candidates(
-    rows: NDArray[np.float64], block: NDArray[np.int64], candidates: NDArray[Any], neighbours: int, tolerance: float
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the neighbours of the rows in `block` among their candidates, and whether the candidates suffice.
-
-    They do not if the last neighbour may be as near as a row that is not a candidate.
-    """
+    rows: Floats, block: Ints, candidates: NDArray[Any], neighbours: int, tolerance: float
+) -> tuple[Ints, Bools]:
+    """Return the neighbours of the rows in `block` among their candidates, and whether the candidates suffice."""
     from scipy.spatial import minkowski_distance
 
     distance = np.round(minkowski_distance(rows[block][:, None], rows[candidates]), _DECIMALS)
@@ -150,44 +125,31 @@ def _among_candidates(
     distance[candidates == block[:, None]] = np.inf  # a row is not its own neighbour
     order = np.lexsort((candidates, distance), axis=1)[:, :neighbours]
     last = np.take_along_axis(distance, order[:, -1:], axis=1)[:, 0]
+    # The last neighbour may be as near as a row that is not a candidate.
     decided = (last + tolerance < farthest) | (candidates.shape[1] == len(rows))
     return np.take_along_axis(candidates, order, axis=1), decided
 
 
-def _checked_rows(features: ArrayLike) -> NDArray[np.float64]:
-    """Return the rows as float64 if distances between them can be computed."""
+def _checked_rows(features: ArrayLike) -> Floats:
     rows = np.ascontiguousarray(features, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
-        raise DataError(
-            f"'features' must be a matrix with at least 2 rows and 1 column (got shape {np.shape(features)})"
-        )
+        raise DataError(f"'features' must be a matrix with at least 2 rows and 1 column (got {np.shape(features)})")
     usable = np.abs(rows) < _LARGEST_VALUE  # false for NaN as well
     if not usable.all():
         row, column = np.argwhere(~usable)[0]
-        raise DataError(
-            f"'features' must be finite and below {_LARGEST_VALUE:g} in absolute value "
-            f"(got {rows[row, column]} in row {row}, column {column})"
-        )
+        got = f"(got {rows[row, column]} in row {row}, column {column})"
+        raise DataError(f"'features' must be finite and below {_LARGEST_VALUE:g} in absolute value {got}")
     return rows
 
 
 def cached_edges(
-    features: ArrayLike,
-    recipe: str,
-    build: Callable[[ArrayLike], NDArray[np.int64]],
-    *,
-    cache_dir: str | os.PathLike[str] | None = None,
-) -> NDArray[np.int64]:
+    features: ArrayLike, recipe: str, build: Callable[[ArrayLike], Ints], *, cache_dir: PathLike | None = None
+) -> Ints:
     """Return `build(features)`, undirected edges of shape [E, 2], from disk if they were built before.
 
-    A damaged or foreign cache file is rebuilt; a cache that cannot be written costs only a warning. Processes may share
-    a cache: a file is complete or absent, and the same key means the same content.
-
-    Args:
-        features: The rows to connect, shape [N, d].
-        recipe: The method, its version and its parameters: what the edges depend on apart from the features.
-        build: Makes the edges.
-        cache_dir: By default the directory in `FAIRPASS_CACHE`, else `graphs` in the user's cache directory.
+    `recipe` is what the edges depend on apart from the features. A damaged or foreign cache file is rebuilt; a cache
+    that cannot be written costs only a warning. Processes may share a cache: a file is complete or absent, and the same
+    key means the same content.
     """
     rows = np.ascontiguousarray(features, dtype="<f8")
     key = hashlib.sha256(f"{recipe}, shape {rows.shape}\n".encode() + rows.tobytes()).digest()
@@ -195,7 +157,8 @@ def cached_edges(
     try:
         stored = path.read_bytes()
         content = stored[len(key) :]
-        if stored[: len(key)] == _checksum(key, content):
+        # The key makes the intact file of another graph fail as well.
+        if stored[: len(key)] == hashlib.sha256(key + content).digest():
             return np.frombuffer(content, dtype=_STORED).reshape(-1, 2).astype(np.int64)
         logger.warning("The cached graph %s is damaged and is built again", path)
     except FileNotFoundError:
@@ -205,12 +168,7 @@ def cached_edges(
     edges = build(features)
     content = edges.astype(_STORED).tobytes()
     try:
-        write_bytes(path, _checksum(key, content) + content)
+        write_bytes(path, hashlib.sha256(key + content).digest() + content)
     except OSError as error:
         logger.warning("The graph could not be cached in %s: %s", path.parent, error)
     return edges
-
-
-def _checksum(key: bytes, content: bytes) -> bytes:
-    # The key makes the intact file of another graph fail as well.
-    return hashlib.sha256(key + content).digest()

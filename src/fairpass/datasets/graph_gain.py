@@ -2,20 +2,17 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fairpass.datasets.feature_graphs import undirected_edges
-from fairpass.datasets.graph import GraphArrays, array_of
+from fairpass.datasets.graph import Floats, Graph, Ints, array_of
 from fairpass.datasets.linear import auc_contributions, fit_logistic, probabilities, standardised, stratified_folds
-from fairpass.datasets.statistics import plain
+from fairpass.datasets.statistics import audit_texts
 from fairpass.errors import DataError
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
+from fairpass.files import finite
 
 Verdict = Literal["help", "harm", "no difference", "unknown", "not measured"]
 
@@ -23,32 +20,24 @@ Verdict = Literal["help", "harm", "no difference", "unknown", "not measured"]
 _NEGLIGIBLE = 0.01
 
 # More nodes would only take longer: 5,000 distinguish the regressions, 20,000 measure to 0.5 points.
-_TRAINING_NODES = 5_000
-_VALIDATION_NODES = 20_000
+_TRAINING_NODES, _VALIDATION_NODES = 5_000, 20_000
 
 # The penalty is chosen for each regression, since the one with the neighbours has three times as many columns.
 _PENALTIES = (0.001, 0.01, 0.1, 1.0)
-_FOLDS = 3
-_MAX_ITERATIONS = 200
+_FOLDS, _MAX_ITERATIONS = 3, 200
 
 _RESAMPLES = 1_000
-_LEVEL = 0.95
-
-# Indices of drawn nodes that are held at once (32 MB).
-_CHUNK = 2**22
+_TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
+_CHUNK = 2**22  # indices of drawn nodes that are held at once (32 MB)
 
 
 @dataclass(frozen=True)
 class LinearScores:
-    """The scores of a logistic regression on the validation nodes, as fractions; `nan` where not defined.
-
-    `auc` is the mean over the labels, one against the rest, if there are more than two. `dp` is the largest
-    difference between two groups in the share of nodes with the same predicted label.
-    """
+    """The scores of a logistic regression on the validation nodes, as fractions; `nan` where not defined."""
 
     acc: float
-    auc: float
-    dp: float
+    auc: float  # of more than two labels: the mean over one against the rest
+    dp: float  # the largest difference between two groups in the share of nodes with the same predicted label
 
 
 @dataclass(frozen=True)
@@ -92,26 +81,15 @@ class GraphGain:
     @property
     def sentence(self) -> str:
         """The answer in plain English, with the number that decides and its interval in percentage points."""
-        if self.acc is None:
-            return f"Whether the edges help was not measured: {self.reason}."
         verdict, name, gain = self._decision
-        low, high = 100 * gain.low, 100 * gain.high
-        nodes = f"{self.nodes:,} validation nodes"
-        if verdict == "unknown":
-            return (
-                f"It cannot be told from {nodes} whether the edges help: with them {name} changes by "
-                f"{low:.1f} to {high:.1f} points (95 % interval)."
-            )
-        start = "The edges help" if verdict == "help" else "The edges do not help"
-        verb, estimate = {"help": "rises", "harm": "falls"}.get(verdict, "changes"), 100 * gain.estimate
-        if verdict == "harm":
-            estimate, low, high = -estimate, -high, -low
-        change = f"{verb} by {estimate:.1f} points (95 % interval {low:.1f} to {high:.1f})"
-        return f"{start}: with them {name} on {nodes} {change}."
+        points = -100 if verdict == "harm" else 100
+        low, high = sorted((points * gain.low, points * gain.high))
+        fields = {"metric": name, "estimate": points * gain.estimate, "low": low, "high": high}
+        return str(audit_texts()["graph_gain"][verdict]).format(**fields, nodes=self.nodes, reason=self.reason)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result with its verdict and sentence as plain dicts, ready for JSON (`nan` becomes `None`)."""
-        return {"verdict": self.verdict, "sentence": self.sentence, **plain(asdict(self))}
+        return {"verdict": self.verdict, "sentence": self.sentence, **finite(asdict(self))}
 
     @property
     def _decision(self) -> tuple[Verdict, str, Gain]:
@@ -125,7 +103,7 @@ class GraphGain:
         return ("no difference" if self.acc.high < _NEGLIGIBLE else "unknown"), "accuracy", self.acc
 
 
-def graph_gain(data: "Data | GraphArrays", *, seed: int = 0) -> GraphGain:
+def graph_gain(data: Graph, *, seed: int = 0) -> GraphGain:
     r"""Measure on the validation nodes what the edges add to the features.
 
     Two logistic regressions are fitted to the training nodes: one on the features :math:`X`, one on
@@ -146,7 +124,7 @@ def graph_gain(data: "Data | GraphArrays", *, seed: int = 0) -> GraphGain:
         raise DataError(f"'seed' must not be negative (got {seed})")
     if reason := _obstacle(data):
         return GraphGain(reason=reason)
-    x, edge_index, y = (array_of(data, name) for name in ("x", "edge_index", "y"))
+    x, edge_index, y, sens = (array_of(data, name) for name in ("x", "edge_index", "y", "sens"))
     y = y.astype(np.int64)
     generator = np.random.default_rng(seed)
     train = _some(np.flatnonzero(array_of(data, "train_mask") & (y >= 0)), _TRAINING_NODES, generator)
@@ -160,21 +138,21 @@ def graph_gain(data: "Data | GraphArrays", *, seed: int = 0) -> GraphGain:
     train = train[np.isin(y[train], frequent)]
     (own,) = standardised(x.astype(np.float64))
     columns = np.hstack([own, *(standardised(means)[0] for means in _neighbour_means(own, edge_index))])
-    scores = [_fit(each, y, train, val, seed) for each in (own, columns)]
     # The codes of the labels among the frequent ones; any other label is never predicted.
     codes = np.where(np.isin(y[val], frequent), np.searchsorted(frequent, y[val]), len(frequent))
-    shares = [np.stack([each.argmax(axis=1) == codes, auc_contributions(each, codes)], axis=1) for each in scores]
-    acc, auc = _gains(shares[1] - shares[0], generator)
-    sens = array_of(data, "sens")
-    groups = None if sens is None else sens[val]
-    without, with_edges = (
-        LinearScores(acc=float(means[0]), auc=float(means[1]), dp=_dp(frequent[each.argmax(axis=1)], groups))
-        for means, each in zip([share.mean(axis=0) for share in shares], scores, strict=True)
-    )
-    return GraphGain(len(val), without, with_edges, acc, auc)
+    scores, shares = [], []
+    for each in (own, columns):
+        chances = _fit(each, y, train, val, seed)
+        predicted = chances.argmax(axis=1)
+        share = np.stack([predicted == codes, auc_contributions(chances, codes)], axis=1)
+        acc, auc = share.mean(axis=0).tolist()
+        scores.append(LinearScores(acc, auc, math.nan if sens is None else _dp(frequent[predicted], sens[val])))
+        shares.append(share)
+    gains = _gains(shares[1] - shares[0], generator)
+    return GraphGain(len(val), scores[0], scores[1], *gains)
 
 
-def _obstacle(data: "Data | GraphArrays") -> str:
+def _obstacle(data: Graph) -> str:
     """Return why nothing can be measured, if so."""
     for name, what in {"y": "labels", "train_mask": "training nodes", "val_mask": "validation nodes"}.items():
         if getattr(data, name, None) is None:
@@ -186,25 +164,21 @@ def _obstacle(data: "Data | GraphArrays") -> str:
     return "" if np.isfinite(array_of(data, "x")).all() else "some features are missing or infinite"
 
 
-def _some(nodes: NDArray[np.int64], limit: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def _some(nodes: Ints, limit: int, generator: np.random.Generator) -> Ints:
     return nodes if len(nodes) <= limit else np.sort(generator.choice(nodes, limit, replace=False))
 
 
-def _neighbour_means(
-    x: NDArray[np.float64], edge_index: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _neighbour_means(x: Floats, edge_index: Ints) -> tuple[Floats, Floats]:
     """Return `P x` and `P P x`: the mean features one and two hops away."""
     edges = undirected_edges(edge_index.T)
-    ends = np.concatenate([edges, edges[:, ::-1]])
-    share = 1 / np.bincount(ends[:, 0], minlength=len(x))[ends[:, 0]]
-    mean = csr_array((share, (ends[:, 0], ends[:, 1])), shape=(len(x), len(x)))
+    first, second = np.concatenate([edges, edges[:, ::-1]]).T
+    share = 1 / np.bincount(first, minlength=len(x))[first]
+    mean = csr_array((share, (first, second)), shape=(len(x), len(x)))
     near = mean @ x
     return near, mean @ near
 
 
-def _fit(
-    columns: NDArray[np.float64], y: NDArray[np.int64], train: NDArray[np.int64], val: NDArray[np.int64], seed: int
-) -> NDArray[np.float64]:
+def _fit(columns: Floats, y: Ints, train: Ints, val: Ints, seed: int) -> Floats:
     """Return the probabilities of the labels `[validation nodes, frequent labels]`."""
     known, asked = columns[train], columns[val]
     if known.shape[1] > len(train):
@@ -215,21 +189,18 @@ def _fit(
     # The benchmarks' training labels are balanced by design; one is added so that no label has weight 0.
     expected = np.array([np.count_nonzero(y[val] == label) + 1 for label in labels])
     weights = expected / expected.sum() / (counts / counts.sum())
-    fold_of = stratified_folds(codes, _FOLDS, seed)
-    losses = []
-    for penalty in _PENALTIES:
-        loss = 0.0
-        for fold in range(_FOLDS):
-            inside, outside = fold_of != fold, fold_of == fold
-            coefficients = fit_logistic(known[inside], codes[inside], penalty, weights, _MAX_ITERATIONS)
-            chance = probabilities(known[outside], coefficients)[np.arange(outside.sum()), codes[outside]]
-            loss -= np.log(np.maximum(chance, np.finfo(float).eps)).mean()
-        losses.append(loss)
-    best = _PENALTIES[int(np.argmin(losses))]
+    losses = dict.fromkeys(_PENALTIES, 0.0)
+    folds = stratified_folds(codes, _FOLDS, seed)
+    for penalty in losses:
+        for fold in folds:
+            coefficients = fit_logistic(known[~fold], codes[~fold], penalty, weights, _MAX_ITERATIONS)
+            chance = probabilities(known[fold], coefficients)[np.arange(fold.sum()), codes[fold]]
+            losses[penalty] -= np.log(np.maximum(chance, np.finfo(float).eps)).mean()
+    best = min(losses, key=losses.__getitem__)
     return probabilities(asked, fit_logistic(known, codes, best, weights, _MAX_ITERATIONS))
 
 
-def _gains(differences: NDArray[np.float64], generator: np.random.Generator) -> tuple[Gain, Gain | None]:
+def _gains(differences: Floats, generator: np.random.Generator) -> tuple[Gain, Gain | None]:
     """Return the mean difference in accuracy and AUC with the percentiles of its resamples."""
     nodes = len(differences)
     rows = max(1, _CHUNK // nodes)
@@ -237,15 +208,14 @@ def _gains(differences: NDArray[np.float64], generator: np.random.Generator) -> 
     for done in range(0, _RESAMPLES, rows):
         drawn = generator.integers(nodes, size=(min(rows, _RESAMPLES - done), nodes))
         means.append(np.stack([column[drawn].mean(axis=1) for column in differences.T], axis=1))
-    tails = [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]
-    low, high = np.quantile(np.concatenate(means), tails, axis=0)
-    made = [Gain(*map(float, each)) for each in zip(differences.mean(axis=0), low, high, strict=True)]
-    return made[0], None if math.isnan(made[1].estimate) else made[1]
+    low, high = np.quantile(np.concatenate(means), _TAILS, axis=0)
+    acc, auc = (Gain(*map(float, each)) for each in zip(differences.mean(axis=0), low, high, strict=True))
+    return acc, None if math.isnan(auc.estimate) else auc
 
 
-def _dp(predicted: NDArray[np.int64], sens: NDArray[np.int64] | None) -> float:
+def _dp(predicted: Ints, sens: Ints) -> float:
     """Return the largest difference between two groups in the share of nodes with the same predicted label."""
-    groups = [] if sens is None else [predicted[sens == group] for group in np.unique(sens[sens >= 0])]
+    groups = [predicted[sens == group] for group in np.unique(sens[sens >= 0])]
     if len(groups) < 2:
         return math.nan
     shares = [[(group == label).mean() for label in np.unique(predicted)] for group in groups]

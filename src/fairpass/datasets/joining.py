@@ -9,16 +9,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fairpass.datasets.column_encoding import as_text, listed, text_of
-from fairpass.datasets.edges import positions, simple_graph
+from fairpass.datasets.column_encoding import as_text, text_of
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING
+from fairpass.datasets.graph import MISSING, listed, positions, simple_graph
 from fairpass.datasets.options import MissingSensitive, UnknownCategory
 from fairpass.datasets.table_files import TableSource, read_table
 from fairpass.datasets.tables import edge_ends, from_tables, similarity_origin
 from fairpass.errors import DataError
 
-_MASKS = ("train_mask", "val_mask", "test_mask")
 _NAMES = ("feature_names", "label_names", "group_names")
 
 logger = logging.getLogger(__name__)
@@ -43,14 +41,13 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
     """
     _check_same_features(graph, new)
     known, more = len(graph.x), len(new.x)
-    _check_ends("links", links, [("new", more), ("graph", known)])
-    crossing = links.cpu().long() + torch.tensor([[known], [0]])
+    crossing = _checked_ends("links", links, [("new", more), ("graph", known)]) + torch.tensor([[known], [0]])
     edges = [_edges_of(graph, "graph"), _edges_of(new, "new") + known, crossing]
     attributes: dict[str, Any] = {"x": torch.cat([graph.x, new.x.to(graph.x)])}
     for name in ("y", "sens"):
         if graph.get(name) is not None or new.get(name) is not None:
             attributes[name] = torch.cat([_codes(graph, "graph", name), _codes(new, "new", name).to(graph.x.device)])
-    for name in _MASKS:
+    for name in ("train_mask", "val_mask", "test_mask"):
         if graph.get(name) is not None:
             attributes[name] = torch.cat([graph[name], graph[name].new_zeros(more)])
     for name in (*_NAMES, "sens_column"):
@@ -65,9 +62,8 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
     joined = torch.from_numpy(simple_graph(source, target, known + more).edge_index)
     kept, before = int((joined < known).all(0).sum()), edges[0].shape[1]
     if kept != before:
-        logger.warning(
-            "the edges of 'graph' were made undirected, without duplicates or self-loops: %d became %d", before, kept
-        )
+        message = "the edges of 'graph' were made undirected, without duplicates or self-loops: %d became %d"
+        logger.warning(message, before, kept)
     new_mask = torch.arange(known + more, device=graph.x.device) >= known
     return Data(**attributes, edge_index=joined.to(graph.x.device), new_mask=new_mask)
 
@@ -166,31 +162,25 @@ def _check_same_features(graph: Data, new: Data) -> None:
 
 
 def _edges_of(data: Data, whose: str) -> Tensor:
-    """Return the `edge_index` of a graph on the CPU; it may have none."""
     if data.get("edge_index") is None:
         return torch.empty((2, 0), dtype=torch.long)
-    _check_ends(f"{whose}.edge_index", data.edge_index, [(whose, len(data.x))] * 2)
-    edges: Tensor = data.edge_index.cpu().long()
-    return edges
+    return _checked_ends(f"{whose}.edge_index", data.edge_index, [(whose, len(data.x))] * 2)
 
 
-def _check_ends(name: str, pairs: Any, sizes: list[tuple[str, int]]) -> None:
-    """Refuse pairs whose rows are not indices of the nodes of the graphs in `sizes`."""
+def _checked_ends(name: str, pairs: Any, sizes: list[tuple[str, int]]) -> Tensor:
+    """Return pairs on the CPU; their rows must be indices of the nodes of the graphs in `sizes`."""
     if not isinstance(pairs, Tensor):
         raise DataError(f"'{name}' must be a tensor (got {type(pairs).__name__})")
     if pairs.dim() != 2 or pairs.shape[0] != 2:
         raise DataError(f"'{name}' must have shape [2, edges] (got {list(pairs.shape)})")
-    if pairs.numel() == 0:
-        return
-    if pairs.dtype == torch.bool or pairs.is_floating_point() or pairs.is_complex():
+    if pairs.numel() and (pairs.dtype == torch.bool or pairs.is_floating_point() or pairs.is_complex()):
         raise DataError(f"'{name}' must be integer (got {pairs.dtype})")
     for row, (whose, size) in enumerate(sizes):
-        low, high = int(pairs[row].min()), int(pairs[row].max())
-        if low < 0 or high >= size:
-            raise DataError(
-                f"row {row} of '{name}' must have indices of the {size} nodes of '{whose}' "
-                f"(got {low if low < 0 else high})"
-            )
+        wrong = pairs[row][(pairs[row] < 0) | (pairs[row] >= size)]
+        if len(wrong):
+            got = f"(got {int(wrong.min()) if wrong.min() < 0 else int(wrong.max())})"
+            raise DataError(f"row {row} of '{name}' must have indices of the {size} nodes of '{whose}' {got}")
+    return pairs.cpu().long()
 
 
 def _codes(data: Data, whose: str, name: str) -> Tensor:

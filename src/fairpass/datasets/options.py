@@ -15,123 +15,87 @@ FeatureScale = Literal["minmax", "standard", "none"]
 Missing = Literal["error", "drop", "mean", "indicator"]
 MissingSensitive = Literal["error", "unknown"]
 SmallGroups = Literal["error", "other"]
-OnConstant = Literal["drop", "error"]
 UnknownCategory = Literal["error", "zeros"]
 
 # A number of groups of equal size, or the numbers to cut at.
 Bins = int | list[int | float]
 
-Section = Literal["data", "groups", "features", "split"]
-
 
 def check_fractions(fractions: Sequence[float]) -> None:
-    """Refuse fractions that are not those of three parts."""
     if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
         raise DataError(f"'fractions' must be three positive numbers that sum to 1 (got {tuple(fractions)})")
 
 
-def _option(
-    section: Section, description: str, default: Any = ..., *, key: str | None = None, **constraints: Any
-) -> Any:
+def _option(section: str, default: Any = ..., *, key: str | None = None, **constraints: Any) -> Any:
     """Declare an option; in the settings file it is `key` (by default its own name) of a section."""
-    extra: dict[str, Any] = {"section": section, "key": key}
-    return Field(default, description=description, json_schema_extra=extra, **constraints)
+    return Field(default, json_schema_extra={"section": section, "key": key}, **constraints)
 
 
-class TableOptions(BaseModel):
+class Frozen(BaseModel):
+    """A model whose fields are known and do not change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TableOptions(Frozen):
     """How the columns of a table of nodes, and of a table of edges, are read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(strict=True, use_attribute_docstrings=True)
 
-    label: str = _option("data", "Column with the label; an empty cell is a node without a label.", min_length=1)
-    sensitive: str | list[str] = _option(
-        "groups", "Column with the sensitive attribute, whose values are the groups; several columns are intersected."
-    )
-    id: str | None = _option(
-        "data", "Column with the ids that edges refer to; without it, edges refer to row numbers from 0.", None
-    )
-    source: str | None = _option("data", "Column of the edges with one end; by default the first.", None)
-    target: str | None = _option("data", "Column of the edges with the other end; by default the second.", None)
-    similarity: float | None = _option(
-        "data",
-        "Without a table of edges: connect nodes whose similarity is at least this fraction of the similarity to "
-        "their nearest neighbour; a smaller value gives more edges.",
-        None,
-        gt=0,
-        le=1,
-    )
-    positive: Any = _option("data", "The positive one of two labels; by default the larger.", None)
-    text_encoding: str = _option("data", "Encoding of CSV and TSV files, for example latin-1.", "utf-8")
-    sens_bins: Bins | dict[str, Bins] | None = _option(
-        "groups",
-        "How to cut a numeric sensitive column into groups: a number of groups of equal size, or the numbers to cut "
-        "at; by column if there are several.",
-        None,
-        key="bins",
-    )
-    min_group_size: int = _option("groups", "Smallest number of labelled nodes in a group.", 1, key="min_size", ge=1)
-    small_groups: SmallGroups = _option(
-        "groups",
-        "What to do with smaller groups: refuse them, or merge them into a group 'other'.",
-        "error",
-        key="small",
-    )
-    missing_sensitive: MissingSensitive = _option(
-        "groups",
-        "What to do with missing sensitive values: refuse them, or treat the group as unknown (sens = -1).",
-        "error",
-        key="missing",
-    )
-    keep_sensitive: bool = _option(
-        "groups",
-        "Whether the sensitive attribute is a feature, too: one column, the index of the group.",
-        False,
-        key="as_feature",
-    )
-    features: list[str] | None = _option(
-        "features", "Columns to use as features; by default all without another role.", None, key="use"
-    )
-    drop: list[str] = _option("features", "Columns that are not used as features.", [])
-    missing: Missing = _option(
-        "features",
-        "What to do with missing feature values: refuse them, drop such columns, fill in the mean (for a category, "
-        "the frequencies of its values), or fill it in and add a column 'x is missing'.",
-        "error",
-    )
-    scale: FeatureScale = _option(
-        "features",
-        "How to scale numbers: to mean 0 and variance 1 (standard), to [-1, 1] (minmax), or not at all (none).",
-        "standard",
-    )
-    max_levels: int = _option(
-        "features", "Largest number of distinct values of a label, a sensitive attribute or a category.", 50, ge=2
-    )
-    on_constant: OnConstant = _option(
-        "features", "What to do with a column that has one value only: drop it with a warning, or refuse it.", "drop"
-    )
-    unknown_category: UnknownCategory = _option(
-        "features",
-        "What to do with a category that `encoding` does not know: refuse it, or encode it as zeros.",
-        "error",
-    )
-    split: str | None = _option(
-        "split",
-        "Column that says train, val (or valid, validation) or test; without it, the split is random, stratified by "
-        "label and group.",
-        None,
-        key="column",
-    )
-    fractions: list[float] = _option(
-        "split", "Fractions of training, validation and test nodes of the random split.", [0.5, 0.25, 0.25]
-    )
-    seed: int = _option("split", "Seed of the random split.", 0, ge=0)
-    encoding: dict[str, Any] | None = Field(
-        None,
-        description="`data.provenance['encoding']` of an earlier graph: encode this table exactly as that one. The "
-        "options from `sens_bins` to `on_constant` and `positive` then have no effect, the label may be missing, and "
-        "without `split` all labelled nodes are test nodes.",
-        exclude=True,
-    )
+    label: str = _option("data", min_length=1)
+    """Column with the label; an empty cell is a node without a label."""
+    sensitive: str | list[str] = _option("groups")
+    """Column with the sensitive attribute, whose values are the groups; several columns are intersected."""
+    id: str | None = _option("data", None)
+    """Column with the ids that edges refer to; without it, edges refer to row numbers from 0."""
+    source: str | None = _option("data", None)
+    """Column of the edges with one end; by default the first."""
+    target: str | None = _option("data", None)
+    """Column of the edges with the other end; by default the second."""
+    similarity: float | None = _option("data", None, gt=0, le=1)
+    """Without a table of edges: connect nodes whose similarity is at least this fraction of the similarity to their
+    nearest neighbour; a smaller value gives more edges."""
+    positive: Any = _option("data", None)
+    """The positive one of two labels; by default the larger."""
+    text_encoding: str = _option("data", "utf-8")
+    """Encoding of CSV and TSV files, for example latin-1."""
+    sens_bins: Bins | dict[str, Bins] | None = _option("groups", None, key="bins")
+    """How to cut a numeric sensitive column into groups: a number of groups of equal size, or the numbers to cut at; by
+    column if there are several."""
+    min_group_size: int = _option("groups", 1, key="min_size", ge=1)
+    """Smallest number of labelled nodes in a group."""
+    small_groups: SmallGroups = _option("groups", "error", key="small")
+    """What to do with smaller groups: refuse them, or merge them into a group 'other'."""
+    missing_sensitive: MissingSensitive = _option("groups", "error", key="missing")
+    """What to do with missing sensitive values: refuse them, or treat the group as unknown (sens = -1)."""
+    keep_sensitive: bool = _option("groups", False, key="as_feature")
+    """Whether the sensitive attribute is a feature, too: one column, the index of the group."""
+    features: list[str] | None = _option("features", None, key="use")
+    """Columns to use as features; by default all without another role."""
+    drop: list[str] = _option("features", [])
+    """Columns that are not used as features."""
+    missing: Missing = _option("features", "error")
+    """What to do with missing feature values: refuse them, drop such columns, fill in the mean (for a category, the
+    frequencies of its values), or fill it in and add a column 'x is missing'."""
+    scale: FeatureScale = _option("features", "standard")
+    """How to scale numbers: to mean 0 and variance 1 (standard), to [-1, 1] (minmax), or not at all (none)."""
+    max_levels: int = _option("features", 50, ge=2)
+    """Largest number of distinct values of a label, a sensitive attribute or a category."""
+    on_constant: Literal["drop", "error"] = _option("features", "drop")
+    """What to do with a column that has one value only: drop it with a warning, or refuse it."""
+    unknown_category: UnknownCategory = _option("features", "error")
+    """What to do with a category that `encoding` does not know: refuse it, or encode it as zeros."""
+    split: str | None = _option("split", None, key="column")
+    """Column that says train, val (or valid, validation) or test; without it, the split is random, stratified by label
+    and group."""
+    fractions: list[float] = _option("split", [0.5, 0.25, 0.25])
+    """Fractions of training, validation and test nodes of the random split."""
+    seed: int = _option("split", 0, ge=0)
+    """Seed of the random split."""
+    encoding: dict[str, Any] | None = Field(None, exclude=True)
+    """`data.provenance['encoding']` of an earlier graph: encode this table exactly as that one. The options from
+    `sens_bins` to `on_constant` and `positive` then have no effect, the label may be missing, and without `split` all
+    labelled nodes are test nodes."""
 
     @classmethod
     def parse(cls, options: dict[str, Any]) -> Self:
@@ -143,14 +107,12 @@ class TableOptions(BaseModel):
 
     @property
     def sensitive_columns(self) -> list[str]:
-        """The sensitive columns as a list."""
         return [self.sensitive] if isinstance(self.sensitive, str) else self.sensitive
 
     @property
     def roles(self) -> dict[str, list[str]]:
         """The columns of the nodes that have a role, by role."""
-        single = {"id": self.id, "split": self.split}
-        named = {role: [column] for role, column in single.items() if column is not None}
+        named = {role: [column] for role, column in (("id", self.id), ("split", self.split)) if column is not None}
         return {"label": [self.label], "sensitive": self.sensitive_columns, **named}
 
     @model_validator(mode="before")
@@ -175,12 +137,17 @@ class TableOptions(BaseModel):
                 if column in role_of:
                     raise DataError(f"'{role_of[column]}' and '{role}' must be different columns (both are {column!r})")
                 role_of[column] = role
-        for column in self.features or ():
+        features = self.features or []
+        for column in features:
             other = role_of.get(column)
             if other == "sensitive" and not self.keep_sensitive:
                 raise DataError(f"'features' may contain the sensitive column {column!r} only with keep_sensitive=True")
             if other not in {None, "sensitive"}:
                 raise DataError(f"'features' must not contain the column given as '{other}' ({column!r})")
-        if len(set(self.features or ())) < len(self.features or ()):
-            raise DataError(f"'features' must not contain a column twice (got {self.features})")
+        if len(set(features)) < len(features):
+            raise DataError(f"'features' must not contain a column twice (got {features})")
         return self
+
+
+for _field in TableOptions.model_fields.values():
+    _field.description = " ".join(str(_field.description).split())  # without the line breaks of the docstrings above

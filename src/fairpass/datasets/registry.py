@@ -1,6 +1,5 @@
 """The benchmark graphs: one description each in `benchmarks/<name>.toml`."""
 
-import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -8,11 +7,12 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from fairpass.datasets.download import data_directory, read_file
-from fairpass.datasets.options import FeatureScale
+from fairpass.datasets.options import FeatureScale, Frozen
 from fairpass.errors import DataError, validation_message
+from fairpass.files import PathLike
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -24,63 +24,47 @@ SplitRule = Literal["balanced", "stratified"]
 PUBLISHED_SEED = 20
 
 
-class _Description(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SourceFile(_Description):
+class SourceFile(Frozen):
     """One file of a benchmark: its path below the data directory, its checksum and its public address."""
 
     path: str
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
-    url: str | None = None
-    """None if the file is part of the package, or next to a registered description."""
+    url: str | None = None  # None if the file is part of the package, or next to a registered description
 
 
-class CodedColumn(_Description):
-    """A column that becomes codes 0, 1, ...: code k stands for `values[k]`, and is shown as `names[k]`.
-
-    Every other value means that the label or the group is unknown (-1).
-    """
+class CodedColumn(Frozen):
+    """A column that becomes codes: k stands for `values[k]`, shown as `names[k]`; any other value is unknown (-1)."""
 
     column: str
     values: tuple[int | str, ...]
     names: tuple[str, ...]
 
 
-class SimilarityRecipe(_Description):
-    """Edges made by `similarity_graph` from all features, the sensitive one included.
-
-    `minmax_columns` are scaled to [-1, 1] before, the others are used raw.
-    """
+class SimilarityRecipe(Frozen):
+    """Edges made by `similarity_graph` from all features, the sensitive one included."""
 
     kind: Literal["similarity"] = "similarity"
     threshold: float
-    minmax_columns: tuple[str, ...] = ()
+    minmax_columns: tuple[str, ...] = ()  # scaled to [-1, 1] before; the others are used raw
 
 
-class NeighbourRecipe(_Description):
+class NeighbourRecipe(Frozen):
     """Edges made by `nearest_neighbours` from all features, standardised, the sensitive one included."""
 
     kind: Literal["nearest neighbours"] = "nearest neighbours"
     neighbours: int
 
 
-class EdgeFile(_Description):
+class EdgeFile(Frozen):
     """Edges read from a file; without `file`, from the file of the nodes."""
 
     kind: Literal["edge file"] = "edge file"
     file: SourceFile | None = None
-    id_column: str | None = None
-    """The column of the nodes with the ids used in the file; None if these are row numbers from 0."""
+    id_column: str | None = None  # of the nodes, with the ids used in the file; None: row numbers from 0
 
 
-class ExpectedStatistics(_Description):
-    """The statistics of a benchmark graph, which a test compares with the loaded graph.
-
-    A homophily is the share of edges with equal ends among the edges with two known ends; `labels` and `groups` are
-    the numbers of nodes of each label and group.
-    """
+class ExpectedStatistics(Frozen):
+    """The statistics of a benchmark graph, which a test compares with the loaded graph."""
 
     nodes: int
     features: int
@@ -88,11 +72,11 @@ class ExpectedStatistics(_Description):
     label_homophily: float
     sensitive_homophily: float
     max_degree: int
-    labels: tuple[int, ...]
+    labels: tuple[int, ...]  # the number of nodes of each label
     groups: tuple[int, ...]
 
 
-class GraphSpec(_Description):
+class GraphSpec(Frozen):
     """One benchmark graph: its files and their origin, the meaning of its columns, and how edges and split are made."""
 
     name: str
@@ -102,24 +86,19 @@ class GraphSpec(_Description):
     citation: str
     licence: str
     caveats: tuple[str, ...]
-    table: SourceFile
-    """The file with the nodes."""
+    table: SourceFile  # the nodes
     label: CodedColumn
     sensitive: CodedColumn
     graph: SimilarityRecipe | NeighbourRecipe | EdgeFile = Field(discriminator="kind")
     labels_for_training: int
     statistics: ExpectedStatistics
-    reader: Literal["text", "facebook100"] = "text"
-    """How the files are read: a key of `benchmark_graph.READERS`."""
+    reader: Literal["text", "facebook100"] = "text"  # of the files: a key of `benchmark_graph.READERS`
     dropped: tuple[str, ...] = ()
-    one_hot: tuple[str, ...] = ()
-    """Columns that become one column of 0 and 1 per value, none for a missing value; the others are numbers."""
+    one_hot: tuple[str, ...] = ()  # become one column of 0 and 1 per value, all 0 for a missing value
     sensitive_is_feature: bool = True
     split: SplitRule = "stratified"
-    published_scale: FeatureScale = "standard"
-    """How the literature scales the features before training; the sensitive column is never scaled."""
-    folder: Path | None = None
-    """Where the files without an address are; None if they are part of the package."""
+    published_scale: FeatureScale = "standard"  # in the literature; the sensitive column is never scaled
+    folder: Path | None = None  # of the files without an address; None if they are part of the package
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -129,7 +108,6 @@ class GraphSpec(_Description):
 
     @property
     def embedded(self) -> bool:
-        """Whether no file has to be downloaded."""
         return all(file.url is None for file in self.files)
 
 
@@ -148,7 +126,7 @@ def _parse(description: Mapping[str, Any]) -> GraphSpec:
         raise DataError(f"the description of the graph {description['name']!r} is wrong: {message}") from None
 
 
-def register(description: GraphSpec | str | os.PathLike[str]) -> GraphSpec:
+def register(description: GraphSpec | PathLike) -> GraphSpec:
     """Add a benchmark graph, so that `load` and the command line know it; one of the same name is replaced.
 
     Args:
@@ -164,24 +142,22 @@ def register(description: GraphSpec | str | os.PathLike[str]) -> GraphSpec:
 
 
 def names() -> list[str]:
-    """Return the names `load` knows."""
     return list(_specs())
 
 
 def graph_spec(name: str) -> GraphSpec:
-    """Return the description of the benchmark graph `name`."""
     if name not in _specs():
         raise DataError(f"'name' must be one of {', '.join(map(repr, _specs()))} (got {name!r})")
     return _specs()[name]
 
 
-def is_available(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
+def is_available(name: str, *, data_dir: PathLike | None = None) -> bool:
     """Return whether `load(name)` needs no download."""
     directory = data_directory(data_dir)
     return all(file.url is None or (directory / file.path).exists() for file in graph_spec(name).files)
 
 
-def fetch(name: str, *, data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
+def fetch(name: str, *, data_dir: PathLike | None = None) -> list[Path]:
     """Download the files of a graph unless they exist already, and return their paths.
 
     They are stored in `data_dir`, by default the directory in the environment variable `FAIRPASS_DATA`, else `data` in
@@ -200,7 +176,7 @@ def load(
     scale: Scale = "standard",
     keep_sensitive: bool = True,
     split_seed: int = PUBLISHED_SEED,
-    data_dir: str | os.PathLike[str] | None = None,
+    data_dir: PathLike | None = None,
 ) -> "Data":
     """Return a benchmark graph, with the published edges and, where there is one, the published split.
 
@@ -226,7 +202,7 @@ def load_arrays(
     scale: Scale = "standard",
     keep_sensitive: bool = True,
     split_seed: int = PUBLISHED_SEED,
-    data_dir: str | os.PathLike[str] | None = None,
+    data_dir: PathLike | None = None,
 ) -> "GraphArrays":
     """Return the graph of `load` as numpy arrays, without importing torch."""
     from fairpass.datasets.benchmark_graph import benchmark_graph

@@ -2,22 +2,17 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fairpass.datasets.column_encoding import text_of
-from fairpass.datasets.graph import MISSING, GraphArrays, array_of
+from fairpass.datasets.graph import MISSING, Bools, Column, Graph, Ints, array_of
 from fairpass.datasets.options import check_fractions
 from fairpass.datasets.registry import PUBLISHED_SEED, SplitRule
 from fairpass.errors import DataError
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
 
 # What a column may call the parts of a split -> their names here.
 PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
@@ -25,17 +20,15 @@ PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "t
 _Ids = tuple[list[int], list[int], list[int]]
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Three disjoint boolean masks over the nodes."""
 
-    train: NDArray[np.bool_]
-    val: NDArray[np.bool_]
-    test: NDArray[np.bool_]
+    train: Bools
+    val: Bools
+    test: Bools
 
     @classmethod
     def from_ids(cls, num_nodes: int, parts: _Ids) -> "Split":
-        """Return the masks of the nodes in each part."""
         masks = np.zeros((3, num_nodes), dtype=bool)
         for mask, part in zip(masks, parts, strict=True):
             mask[part] = True
@@ -43,7 +36,7 @@ class Split:
 
     def masks(self) -> dict[str, Any]:
         """Return the masks by their names in a graph."""
-        return {f"{field.name}_mask": getattr(self, field.name) for field in fields(self)}
+        return {f"{part}_mask": mask for part, mask in self._asdict().items()}
 
 
 def benchmark_split(
@@ -62,21 +55,21 @@ def benchmark_split(
     halves = np.bincount(y[y >= 0]) // 2
     quotas = apportion(min(labels_for_training, int(halves.sum())), halves)
     split = Split.from_ids(y.size, _ids_by_label(y, quotas.tolist(), seed))
-    return replace(split, test=(y >= 0) & ~split.train & ~split.val)
+    return split._replace(test=(y >= 0) & ~split.train & ~split.val)
 
 
 def label_balanced_ids(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> _Ids:
     """Return the training, validation and test ids of the benchmarks' published split, in its order.
 
-    The ids of each label are shuffled by Python's `random` (label after label, as in the published code); training
-    takes the first `min(half, labels_for_training / 2)` of each, validation the third quarter, test the last.
+    Training takes the first `min(half, labels_for_training / 2)` ids of each label, validation the third quarter, test
+    the last.
     """
     return _ids_by_label(np.asarray(y), [labels_for_training // 2] * 2, seed)
 
 
-def _ids_by_label(y: NDArray[np.int64], quotas: Sequence[int], seed: int) -> _Ids:
+def _ids_by_label(y: Ints, quotas: Sequence[int], seed: int) -> _Ids:
     """Shuffle and split the ids of label 0, 1, ...; label k has at most `quotas[k]` training nodes."""
-    generator = random.Random(seed)
+    generator = random.Random(seed)  # as in the published code
     parts: _Ids = ([], [], [])
     for label, quota in enumerate(quotas):
         ids = np.flatnonzero(y == label).tolist()
@@ -88,10 +81,10 @@ def _ids_by_label(y: NDArray[np.int64], quotas: Sequence[int], seed: int) -> _Id
     return parts
 
 
-def apportion(total: int, weights: NDArray[Any]) -> NDArray[np.int64]:
+def apportion(total: int, weights: NDArray[Any]) -> Ints:
     """Return whole numbers that sum to `total`, proportional to `weights` (by largest remainders)."""
     exact = total * (weights / (weights.sum() or 1))
-    parts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    parts: Ints = np.floor(exact).astype(np.int64)
     parts[np.argsort(parts - exact, kind="stable")[: total - parts.sum()]] += 1
     return parts
 
@@ -119,40 +112,33 @@ def stratified_split(
     return Split.from_ids(y.size, parts)
 
 
-def split_by_column(column: "pd.Series[Any]", y: NDArray[np.int64]) -> Split:
+def split_by_column(column: Column, y: Ints) -> Split:
     """Return the split that a column names ("train", "val", "test"); any other node is in no part."""
     part_of = {value: PARTS.get(text_of(value).strip().lower()) for value in column.dropna().unique().tolist()}
     parts = column.astype(object).map(part_of)
-    masks = {part: (y != MISSING) & (parts == part).to_numpy(dtype=bool) for part in PARTS.values()}
-    return Split(**masks)
+    return Split(**{part: (y != MISSING) & (parts == part).to_numpy(dtype=bool) for part in PARTS.values()})
 
 
-def check_split(split: Split, codes: NDArray[np.int64], what: Literal["label", "group"], names: Sequence[str]) -> None:
+def check_split(split: Split, codes: Ints, what: Literal["label", "group"], names: Sequence[str]) -> None:
     """Refuse a split with a part that has no node of some label or group."""
-    for part in fields(split):
-        mask = getattr(split, part.name)
+    for part, mask in split._asdict().items():
         present = np.bincount(codes[mask & (codes != MISSING)], minlength=len(names))
         if not present.all():
             how = " (small_groups='other')" if what == "group" else ""
             raise DataError(
-                f"none of the {int(mask.sum())} labelled nodes in the {part.name} split "
+                f"none of the {int(mask.sum())} labelled nodes in the {part} split "
                 f"has {what} {names[int(present.argmin())]!r}: use another split, or merge rare {what}s{how}"
             )
 
 
-def check_cells(graph: "Data | GraphArrays") -> None:
-    """Refuse a graph on which equal opportunity cannot be measured: a group without a node of a label.
-
-    Only the positive one of two labels counts. Training nodes are not measured on.
-    """
+def check_cells(graph: Graph) -> None:
+    """Refuse a graph on which equal opportunity cannot be measured: a group without a node of a (positive) label."""
     y, sens = array_of(graph, "y"), array_of(graph, "sens")
     labels = range(len(graph.label_names)) if len(graph.label_names) > 2 else [1]
-    for part in ("val", "test"):
-        for label in labels:
-            for group, name in enumerate(graph.group_names):
-                cell = (y == label) & (sens == group)
-                if not (array_of(graph, f"{part}_mask") & cell).any():
-                    raise DataError(
-                        f"group {name!r} has no node of label {graph.label_names[label]!r} in the {part} split "
-                        f"({int(cell.sum())} in all): merge rare labels or groups, or use another split"
-                    )
+    for part, label, (group, name) in product(("val", "test"), labels, enumerate(graph.group_names)):
+        cell = (y == label) & (sens == group)
+        if not (array_of(graph, f"{part}_mask") & cell).any():
+            raise DataError(
+                f"group {name!r} has no node of label {graph.label_names[label]!r} in the {part} split "
+                f"({int(cell.sum())} in all): merge rare labels or groups, or use another split"
+            )

@@ -1,9 +1,12 @@
 """What a graph looks like before any training, and where bias can come from."""
 
 import math
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from importlib import resources
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +14,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from fairpass.datasets.feature_graphs import undirected_edges
-from fairpass.datasets.graph import GraphArrays, array_of
+from fairpass.datasets.graph import Graph, Ints, array_of
 from fairpass.datasets.linear import auc_contributions, fit_logistic, probabilities, standardised, stratified_folds
 from fairpass.errors import DataError
+from fairpass.files import finite
 
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-_AUC_NODES = 5_000
-_AUC_FOLDS = 5
+_AUC_NODES, _AUC_FOLDS = 5_000, 5
 
 
 @dataclass(frozen=True)
@@ -65,23 +65,20 @@ class GroupStatistics:
 class Leakage:
     """What the features reveal about the group.
 
-    `sensitive_feature` is the name of the feature that is the sensitive attribute itself, if there is one; the rest
-    leaves it out. `correlations` are the largest absolute correlations of a feature with a group (one against the
-    rest), largest first. `auc` is the cross-validated AUC of a logistic regression that predicts the group (the mean
-    of one against the rest for more than two), `None` unless requested.
+    `correlations` are the largest absolute correlations of a feature with a group (one against the rest), largest
+    first. `auc` is the cross-validated AUC of a logistic regression that predicts the group (the mean of one against
+    the rest for more than two), `None` unless requested. Both leave out the sensitive attribute itself.
     """
 
-    sensitive_feature: str | None
+    sensitive_feature: str | None  # the name of the feature that is the sensitive attribute itself
     correlations: dict[str, float]
     auc: float | None
 
     def __str__(self) -> str:
-        parts = [f"{name} {correlation:.2f}" for name, correlation in self.correlations.items()]
-        if self.sensitive_feature is not None:
-            parts.insert(0, f"{self.sensitive_feature} is itself a feature")
-        if self.auc is not None:
-            parts.append(f"linear AUC {self.auc:.3f}")
-        return ", ".join(parts) or "no features"
+        own = [] if self.sensitive_feature is None else [f"{self.sensitive_feature} is itself a feature"]
+        strongest = [f"{name} {correlation:.2f}" for name, correlation in self.correlations.items()]
+        auc = [] if self.auc is None else [f"linear AUC {self.auc:.3f}"]
+        return ", ".join([*own, *strongest, *auc]) or "no features"
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +117,7 @@ class GraphStatistics:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as plain dicts and lists, ready for JSON (`nan` becomes `None`)."""
-        return dict(plain(asdict(self)))
+        return dict(finite(asdict(self)))
 
     def __repr__(self) -> str:
         lines = [
@@ -138,7 +135,12 @@ class GraphStatistics:
         return "\n".join([type(self).__name__, *(f"  {key:<{width}}  {text}" for key, text in lines)])
 
 
-def describe(data: "Data | GraphArrays", *, leakage_auc: bool = False, top: int = 5, seed: int = 0) -> GraphStatistics:
+@cache
+def audit_texts() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((resources.files("fairpass.datasets") / "audit_texts.toml").read_text(encoding="utf-8"))
+
+
+def describe(data: Graph, *, leakage_auc: bool = False, top: int = 5, seed: int = 0) -> GraphStatistics:
     """Describe a graph with labels and a sensitive attribute.
 
     Args:
@@ -151,8 +153,8 @@ def describe(data: "Data | GraphArrays", *, leakage_auc: bool = False, top: int 
     if top < 0:
         raise DataError(f"'top' must not be negative (got {top})")
     x, edges, y, sens = _arrays(data)
-    label_names = _names(data, "label_names", int(y.max()) + 1)
-    group_names = _names(data, "group_names", int(sens.max()) + 1)
+    labels = _names(data, "label_names", int(y.max()) + 1)
+    groups = _names(data, "group_names", int(sens.max()) + 1)
     degrees = np.bincount(edges.ravel(), minlength=len(x))
     adjacency = coo_array((np.ones(len(edges), dtype=np.int8), tuple(edges.T)), shape=(len(x), len(x)))
     component_sizes = np.bincount(connected_components(adjacency, directed=False)[1])
@@ -160,13 +162,10 @@ def describe(data: "Data | GraphArrays", *, leakage_auc: bool = False, top: int 
         nodes=len(x),
         edges=len(edges),
         features=x.shape[1],
-        label_counts=dict(zip(label_names, _counts(y, len(label_names)).tolist(), strict=True)),
+        label_counts=dict(zip(labels, np.bincount(y[y >= 0], minlength=len(labels)).tolist(), strict=True)),
         unlabelled=int((y < 0).sum()),
         unknown_group=int((sens < 0).sum()),
-        groups=tuple(
-            _group(name, y[sens == group], degrees[sens == group], label_names)
-            for group, name in enumerate(group_names)
-        ),
+        groups=tuple(_group(name, y[sens == code], degrees[sens == code], labels) for code, name in enumerate(groups)),
         label_mixing=_mixing(y[edges]),
         sensitive_mixing=_mixing(sens[edges]),
         isolated=int((degrees == 0).sum()),
@@ -176,49 +175,33 @@ def describe(data: "Data | GraphArrays", *, leakage_auc: bool = False, top: int 
     )
 
 
-def plain(value: Any) -> Any:
-    """Return nested dicts, lists and tuples with `None` in place of `nan`, ready for JSON."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _arrays(data: "Data | GraphArrays") -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _arrays(data: Graph) -> tuple[NDArray[Any], Ints, Ints, Ints]:
     """Return the features, the undirected edges, the labels and the groups, after checking them."""
     found = {name: array_of(data, name) for name in ("x", "edge_index", "y", "sens")}
-    arrays = {name: values for name, values in found.items() if values is not None}
-    if missing := [name for name in found if name not in arrays]:
+    if missing := [name for name, values in found.items() if values is None]:
         raise DataError(f"'data' must have {', '.join(found)} (missing: {', '.join(missing)})")
-    x, edge_index, y, sens = arrays.values()
+    x, edge_index, y, sens = found.values()
     if x.ndim != 2 or len(x) == 0 or not np.isfinite(x).all():
         raise DataError(f"'x' must be a finite matrix with a row per node (got shape {x.shape})")
     for name, values in (("y", y), ("sens", sens)):
         if values.shape != (len(x),) or values.dtype.kind not in "iub":
-            raise DataError(
-                f"'{name}' must have one integer per node, {len(x)} in all (got {values.dtype} of shape {values.shape})"
-            )
+            got = f"(got {values.dtype} of shape {values.shape})"
+            raise DataError(f"'{name}' must have one integer per node, {len(x)} in all {got}")
     if edge_index.ndim != 2 or len(edge_index) != 2:
         raise DataError(f"'edge_index' must have shape [2, edges] (got {list(edge_index.shape)})")
     if edge_index.min(initial=0) < 0 or edge_index.max(initial=0) >= len(x):
-        raise DataError(
-            f"'edge_index' must have node numbers from 0 to {len(x) - 1} (got {edge_index.min()} to {edge_index.max()})"
-        )
+        got = f"(got {edge_index.min()} to {edge_index.max()})"
+        raise DataError(f"'edge_index' must have node numbers from 0 to {len(x) - 1} {got}")
     return x, undirected_edges(edge_index.T), y.astype(np.int64), sens.astype(np.int64)
 
 
-def _names(data: "Data | GraphArrays", attribute: str, count: int) -> list[str]:
+def _names(data: Graph, attribute: str, count: int) -> list[str]:
     """Return the given names; values beyond them are named by their number."""
     given: Sequence[str] = getattr(data, attribute, None) or []
     return [*map(str, given), *map(str, range(len(given), count))]
 
 
-def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    return np.bincount(values[values >= 0], minlength=count)
-
-
-def _mixing(ends: NDArray[np.int64]) -> Mixing:
+def _mixing(ends: Ints) -> Mixing:
     ends = ends[(ends >= 0).all(axis=1)]
     if len(ends) == 0:
         return Mixing(0, math.nan, math.nan, math.nan)
@@ -228,24 +211,15 @@ def _mixing(ends: NDArray[np.int64]) -> Mixing:
     return Mixing(len(ends), homophily, expected, assortativity)
 
 
-def _group(name: str, y: NDArray[np.int64], degrees: NDArray[np.int64], label_names: Sequence[str]) -> GroupStatistics:
-    counts = _counts(y, len(label_names))
-    labelled = int(counts.sum())
-    rates = [int(count) / labelled if labelled else math.nan for count in counts]
-    return GroupStatistics(
-        name=name,
-        size=len(y),
-        labelled=labelled,
-        label_rates=dict(zip(label_names, rates, strict=True)),
-        degree_mean=float(degrees.mean()) if len(y) else math.nan,
-        degree_median=float(np.median(degrees)) if len(y) else math.nan,
-        degree_max=int(degrees.max(initial=0)),
-    )
+def _group(name: str, y: Ints, degrees: Ints, labels: Sequence[str]) -> GroupStatistics:
+    counts = np.bincount(y[y >= 0], minlength=len(labels)).tolist()
+    labelled = sum(counts)
+    rates = {label: count / labelled if labelled else math.nan for label, count in zip(labels, counts, strict=True)}
+    mean, median = (float(degrees.mean()), float(np.median(degrees))) if len(y) else (math.nan, math.nan)
+    return GroupStatistics(name, len(y), labelled, rates, mean, median, int(degrees.max(initial=0)))
 
 
-def _leakage(
-    data: "Data | GraphArrays", x: NDArray[Any], sens: NDArray[np.int64], with_auc: bool, top: int, seed: int
-) -> Leakage:
+def _leakage(data: Graph, x: NDArray[Any], sens: Ints, with_auc: bool, top: int, seed: int) -> Leakage:
     names = _names(data, "feature_names", x.shape[1])
     if len(names) != x.shape[1]:
         raise DataError(f"'feature_names' must name {x.shape[1]} features (got {len(names)} names)")
@@ -255,7 +229,10 @@ def _leakage(
     others = np.array([column for column in range(x.shape[1]) if column != own], dtype=np.int64)
     known = np.flatnonzero(sens >= 0)
     features, groups = x[np.ix_(known, others)], sens[known]
-    correlations = _group_correlations(features, groups)
+    correlations = np.zeros(len(others))  # max_g |corr(feature, 1[group = g])|
+    if len(known):
+        (columns,), (members,) = standardised(features.astype(float)), standardised(np.eye(groups.max() + 1)[groups])
+        correlations = np.abs(columns.T @ members).max(axis=1) / len(known)
     strongest = np.argsort(-correlations, kind="stable")[:top]
     return Leakage(
         sensitive_feature=None if own is None else names[own],
@@ -264,16 +241,7 @@ def _leakage(
     )
 
 
-def _group_correlations(features: NDArray[Any], groups: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return `max_g |corr(feature, 1[group = g])|` for each feature; 0 for a constant one."""
-    if len(groups) == 0:
-        return np.zeros(features.shape[1])
-    (columns,), (members,) = standardised(features.astype(np.float64)), standardised(np.eye(groups.max() + 1)[groups])
-    return np.asarray(np.abs(columns.T @ members).max(axis=1) / len(groups))
-
-
-def _linear_auc(features: NDArray[Any], groups: NDArray[np.int64], seed: int) -> float:
-    """Return the cross-validated AUC of a logistic regression that predicts the group."""
+def _linear_auc(features: NDArray[Any], groups: Ints, seed: int) -> float:
     sample = np.random.default_rng(seed).permutation(len(groups))[:_AUC_NODES]
     # A group needs a node to learn from and one to be tested on.
     sample = sample[np.bincount(groups[sample])[groups[sample]] >= 2]
@@ -281,12 +249,9 @@ def _linear_auc(features: NDArray[Any], groups: NDArray[np.int64], seed: int) ->
     if len(present) < 2 or features.shape[1] == 0:
         return math.nan
     x = features[sample].astype(np.float64)
-    folds = min(_AUC_FOLDS, int(np.bincount(y).min()))
-    fold_of = stratified_folds(y, folds, seed)
     scores = []
-    for fold in range(folds):
-        train, test = fold_of != fold, fold_of == fold
-        known, asked = standardised(x[train], x[test])
-        coefficients = fit_logistic(known, y[train], 1.0, np.ones(len(present)), max_iterations=1_000)
+    for test in stratified_folds(y, min(_AUC_FOLDS, int(np.bincount(y).min())), seed):
+        known, asked = standardised(x[~test], x[test])
+        coefficients = fit_logistic(known, y[~test], 1.0, np.ones(len(present)), max_iterations=1_000)
         scores.append(auc_contributions(probabilities(asked, coefficients), y[test]).mean())
     return float(np.mean(scores))

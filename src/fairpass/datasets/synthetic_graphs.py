@@ -2,13 +2,11 @@
 
 import math
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairpass.datasets.edges import simple_graph
-from fairpass.datasets.graph import GraphArrays
+from fairpass.datasets.graph import AnyInts, GraphArrays, Ints, simple_graph
 from fairpass.datasets.splits import apportion, stratified_split
 from fairpass.errors import DataError
 
@@ -17,22 +15,16 @@ if TYPE_CHECKING:
 
 _NUM_CLASSES = 2
 
-_ANY = math.inf
 _RANGES = {
-    "num_nodes": (1, _ANY),
-    "avg_degree": (0, _ANY),
-    "class_homophily": (0, 1),
-    "sens_homophily": (0, 1),
-    "group_fraction": (0, 1),
-    "base_rate": (0, 1),
+    "num_nodes": (1, math.inf),
+    **dict.fromkeys(("class_homophily", "sens_homophily", "group_fraction", "base_rate"), (0, 1)),
     "label_bias": (-1, 1),
-    "feature_signal": (0, _ANY),
-    "feature_leakage": (0, _ANY),
-    "num_features": (2, _ANY),
-    "num_groups": (2, _ANY),
-    "seed": (0, _ANY),
+    **dict.fromkeys(("avg_degree", "feature_signal", "feature_leakage", "seed"), (0, math.inf)),
+    **dict.fromkeys(("num_features", "num_groups"), (2, math.inf)),
 }
 _KIND_NAMES = ("the same label and group", "the same label only", "the same group only", "neither")
+
+_Block = tuple[int, int, int]  # two cells and the number of edges between them
 
 # Every label and group is in every part of the split if each of their pairs has this many nodes.
 _SMALLEST_CELL = 3
@@ -123,9 +115,7 @@ def synthetic(
     ).to_data()
 
 
-def _cell_sizes(
-    num_nodes: int, num_groups: int, group_fraction: float, base_rate: float, label_bias: float
-) -> NDArray[np.int64]:
+def _cell_sizes(num_nodes: int, num_groups: int, group_fraction: float, base_rate: float, label_bias: float) -> Ints:
     """Return the number of nodes of each label and group, shape [2, num_groups]."""
     shares = np.full(num_groups, group_fraction / (num_groups - 1))
     shares[0] = 1 - group_fraction
@@ -140,16 +130,12 @@ def _cell_sizes(
     positives = np.rint(rates * group_sizes).astype(np.int64)
     sizes = np.stack([group_sizes - positives, positives])
     if sizes.min() < _SMALLEST_CELL:
-        raise DataError(
-            f"'num_nodes', 'group_fraction', 'base_rate' and 'label_bias' must give every pair of label "
-            f"and group at least {_SMALLEST_CELL} nodes (got {sizes.min()})"
-        )
+        cells = f"every pair of label and group at least {_SMALLEST_CELL} nodes (got {sizes.min()})"
+        raise DataError(f"'num_nodes', 'group_fraction', 'base_rate' and 'label_bias' must give {cells}")
     return sizes
 
 
-def _blocks(
-    sizes: NDArray[np.int64], num_edges: int, class_homophily: float, sens_homophily: float
-) -> list[tuple[int, int, int]]:
+def _blocks(sizes: Ints, num_edges: int, class_homophily: float, sens_homophily: float) -> list[_Block]:
     """Return how many edges there are between which cells (within one, if both are the same)."""
     num_groups = sizes.shape[1]
     cells = list(combinations_with_replacement(range(sizes.size), 2))
@@ -171,24 +157,15 @@ def _blocks(
     return [(a, b, int(count)) for (a, b), count in zip(cells, counts, strict=True)]
 
 
-def _draw_edges(
-    generator: np.random.Generator,
-    sizes: NDArray[np.int64],
-    blocks: list[tuple[int, int, int]],
-    order: NDArray[np.int64],
-) -> NDArray[np.signedinteger[Any]]:
-    """Return both ends of all edges, shape [2, E], with the nodes of the cells in this order.
-
-    Block by block and in the shortest type: the edges take most of the memory of a large graph. All possible pairs of
-    a block are numbered, and some of the numbers drawn. Within a cell of n nodes the pairs are (i, i + k mod n) for
-    k = 1, 2, ..., which names no pair twice.
-    """
+def _draw_edges(generator: np.random.Generator, sizes: Ints, blocks: list[_Block], order: Ints) -> AnyInts:
+    """Return both ends of all edges, shape [2, E]: of the numbered pairs of each block, some numbers are drawn."""
+    # Block by block and in the shortest type: the edges take most of the memory of a large graph.
     starts = np.cumsum(sizes) - sizes.ravel()
     ends = np.empty((2, sum(count for *_, count in blocks)), np.min_scalar_type(-len(order)))
     done = 0
     for a, b, count in blocks:
         n, m = int(sizes.flat[a]), int(sizes.flat[b])
-        if a == b:
+        if a == b:  # the pairs are (i, i + k mod n) for k = 1, 2, ..., which names no pair twice
             steps, i = np.divmod(_distinct_integers(generator, n * (n - 1) // 2, count), n)
             j = (i + steps + 1) % n
         else:
@@ -198,11 +175,10 @@ def _draw_edges(
     return ends
 
 
-def _distinct_integers(generator: np.random.Generator, bound: int, count: int) -> NDArray[np.int64]:
-    """Return `count` of the integers below `bound`, every choice equally likely, in O(count) memory.
+def _distinct_integers(generator: np.random.Generator, bound: int, count: int) -> Ints:
+    """Return `count` of the integers below `bound`, every choice equally likely.
 
-    numpy's `choice` without replacement needs memory for all `bound` integers once it is asked for a fiftieth
-    of them, and its `unique` hashes, which took ten times as long as sorting for twenty million.
+    numpy's `choice` may need memory for all `bound` integers, and its `unique` is slower than sorting.
     """
     if 2 * count > bound:
         chosen = np.ones(bound, dtype=bool)

@@ -4,7 +4,6 @@ import codecs
 import csv
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from fairpass.datasets.graph import Column
 from fairpass.errors import DataError, did_you_mean
 from fairpass.files import sha256
 
@@ -31,30 +31,21 @@ _NOT_TEXT = {
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and where they come from.
+    """Rows and where they come from."""
 
-    Attributes:
-        name: What error messages call it.
-        frame: Its columns have distinct names, all text; its rows are numbered from 0.
-        origin: The path ("DataFrame" if there is no file) and the SHA-256 of the file.
-        typed: Whether the values have types of their own, which a CSV file does not have.
-    """
-
-    name: str
-    frame: pd.DataFrame
-    origin: dict[str, str | None]
-    typed: bool
+    name: str  # in error messages
+    frame: pd.DataFrame  # its columns have distinct names, all text; its rows are numbered from 0
+    origin: dict[str, str | None]  # the path ("DataFrame" if there is no file) and the SHA-256 of the file
+    typed: bool  # whether the values have types of their own, which a CSV file does not have
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
         return [str(column) for column in self.frame.columns]
 
     def __contains__(self, column: str) -> bool:
         return column in self.frame.columns
 
-    def __getitem__(self, column: str) -> "pd.Series[Any]":
-        """Return a column, which must exist."""
+    def __getitem__(self, column: str) -> Column:
         if column not in self:
             raise DataError(f"'{self.name}' has no column {column!r}: {did_you_mean(column, self.columns)}")
         return self.frame[column]
@@ -69,11 +60,7 @@ def read_table(
 ) -> Table:
     """Read a table from a file (.csv, .tsv, .parquet, .pq), or take a DataFrame, which is not changed.
 
-    Args:
-        source: A path or a DataFrame, whose index is ignored.
-        name: What error messages call the table.
-        text_encoding: The encoding of a CSV or TSV file.
-        text_columns: The columns of a CSV or TSV file, or all, in which "007" must not become 7 (pandas' `dtype`).
+    `text_columns` are the columns of a CSV or TSV file, or all, in which "007" must not become 7 (pandas' `dtype`).
     """
     if isinstance(source, pd.DataFrame):
         frame = _with_text_header(source.copy(deep=False), name, "the DataFrame")
@@ -87,18 +74,33 @@ def read_table(
         raise DataError(f"'{name}' must be a file that ends in one of {known} (got {str(path)!r})")
     if not path.is_file():
         raise DataError(f"'{name}': there is no file {str(path)!r}")
-    with path.open("rb") as file:
-        opening = file.read(4)
     if ending in _PARQUET:
-        frame = _read_parquet(path, name, opening)
+        frame = _read_parquet(path, name)
     else:
-        with _explained(path, name, text_encoding):
-            frame = _read_csv(path, name, opening, text_encoding, text_columns)
+        try:
+            codecs.lookup(text_encoding)
+        except LookupError as error:
+            message = f"'text_encoding' must be an encoding that Python knows (got {text_encoding!r})"
+            raise DataError(message) from error
+        try:
+            frame = _read_csv(path, name, text_encoding, text_columns)
+        except UnicodeError as error:
+            raise DataError(
+                f"'{name}': {str(path)!r} is not {text_encoding} text ({error}); "
+                f"give its encoding, for example text_encoding='latin-1'"
+            ) from error
+        except csv.Error as error:
+            raise DataError(f"'{name}': {str(path)!r} is not a table of text ({error})") from error
     return Table(name, frame, {"source": str(path), "sha256": sha256(path)}, typed=ending in _PARQUET)
 
 
-def _read_parquet(path: Path, name: str, opening: bytes) -> pd.DataFrame:
-    if opening != _PARQUET_MAGIC:
+def _opening(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def _read_parquet(path: Path, name: str) -> pd.DataFrame:
+    if _opening(path) != _PARQUET_MAGIC:
         raise DataError(f"'{name}': {str(path)!r} is not a Parquet file, despite its ending")
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
@@ -115,10 +117,18 @@ def _with_text_header(frame: pd.DataFrame, name: str, where: str) -> pd.DataFram
     return frame.reset_index(drop=True)
 
 
-def _read_csv(path: Path, name: str, opening: bytes, encoding: str, dtype: Any) -> pd.DataFrame:
+def _check_header(columns: list[str], name: str, where: str) -> None:
+    repeated = sorted({column for column in columns if columns.count(column) > 1})
+    if repeated:
+        raise DataError(f"'{name}': {where} has more than one column called {repeated[0]!r}")
+    if any(not column.strip() for column in columns):
+        raise DataError(f"'{name}': a column of {where} has no name (was the table written with its row numbers?)")
+
+
+def _read_csv(path: Path, name: str, encoding: str, dtype: Any) -> pd.DataFrame:
     separator = _SEPARATORS[path.suffix.lower()]
     for magic, what in _NOT_TEXT.items():
-        if opening.startswith(magic):
+        if _opening(path).startswith(magic):
             raise DataError(f"'{name}': {str(path)!r} is {what}, despite its ending")
     # pandas renames a repeated column, and takes the first field for an index if the first row is too long.
     head = [row for _, row in islice(_rows(path, separator, encoding), 2)]
@@ -145,22 +155,12 @@ def _read_csv(path: Path, name: str, opening: bytes, encoding: str, dtype: Any) 
     return frame
 
 
-def _check_header(columns: list[str], name: str, where: str) -> None:
-    repeated = sorted({column for column in columns if columns.count(column) > 1})
-    if repeated:
-        raise DataError(f"'{name}': {where} has more than one column called {repeated[0]!r}")
-    if any(not column.strip() for column in columns):
-        raise DataError(f"'{name}': a column of {where} has no name (was the table written with its row numbers?)")
-
-
 def _rows(path: Path, separator: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and fields of every row that is not blank, the header first."""
     with_signature = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     with path.open(encoding=with_signature, newline="") as file:
         reader = csv.reader(file, delimiter=separator)
-        for row in reader:
-            if row:
-                yield reader.line_num, row
+        yield from ((reader.line_num, row) for row in reader if row)
 
 
 def _check_lengths(path: Path, name: str, separator: str, encoding: str) -> None:
@@ -170,21 +170,3 @@ def _check_lengths(path: Path, name: str, separator: str, encoding: str) -> None
     for line, row in rows:
         if len(row) != len(header):
             raise DataError(f"'{name}': line {line} of {str(path)!r} has {len(row)} fields, its header {len(header)}")
-
-
-@contextmanager
-def _explained(path: Path, name: str, encoding: str) -> Iterator[None]:
-    """Turn errors of codecs and of the csv module into ours."""
-    try:
-        codecs.lookup(encoding)
-    except LookupError as error:
-        raise DataError(f"'text_encoding' must be an encoding that Python knows (got {encoding!r})") from error
-    try:
-        yield
-    except UnicodeError as error:
-        raise DataError(
-            f"'{name}': {str(path)!r} is not {encoding} text ({error}); "
-            f"give its encoding, for example text_encoding='latin-1'"
-        ) from error
-    except csv.Error as error:
-        raise DataError(f"'{name}': {str(path)!r} is not a table of text ({error})") from error

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairpass.datasets.column_encoding import as_text, first_missing, text_of
-from fairpass.datasets.edges import SimpleGraph, checked_ids, positions, simple_graph
-from fairpass.datasets.encoding import Encoding, feature_columns
+from fairpass.datasets.column_encoding import as_text, codes_among, text_of
+from fairpass.datasets.encoding import TIMES, Encoding, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING, GraphArrays
-from fairpass.datasets.groups import TIMES
+from fairpass.datasets.graph import MISSING, GraphArrays, Ints, checked_ids, first_missing, positions, simple_graph
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
@@ -52,24 +50,28 @@ def from_tables(nodes: TableSource, edges: TableSource | None = None, **options:
     return from_tables_arrays(nodes, edges, **options).to_data()
 
 
+# `help` and `inspect` show the options as keyword arguments.
+_tables = [each for each in signature(from_tables).parameters.values() if each.kind is not each.VAR_KEYWORD]
+from_tables.__signature__ = Signature([*_tables, *signature(TableOptions).parameters.values()])  # type: ignore[attr-defined]
+
+
 def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **given: Any) -> GraphArrays:
     """Return the graph of `from_tables` as numpy arrays, without importing torch."""
     options = TableOptions.parse(given)
     known = None if options.encoding is None else Encoding.load(options.encoding)
-    _check_edges_or_similarity(edges, options)
-    if known is not None:
-        _check_same_roles(known, options)
+    _check_options(edges is not None, options, known)
     text_columns = None if options.id is None else {options.id: str}
     table = read_table(nodes, "nodes", text_encoding=options.text_encoding, text_columns=text_columns)
     _check_nodes(table, options)
 
     encoding = known or Encoding.fit(table, options)
     unknown = np.full(len(table.frame), MISSING, dtype=np.int64)
-    y = unknown if known and options.label not in table else encoding.labels(table)
+    y = unknown if known and options.label not in table else codes_among(table[options.label], encoding.label_names)
     grouped = all(column in table for column in options.sensitive_columns)
     sens = unknown.copy() if known and not grouped else encoding.grouping.codes(table)
     x = encoding.features(table, allow_unknown=options.unknown_category == "zeros")
-    graph, edges_origin = _edges(table, x, edges, options)
+    source, target, edges_origin = _edges(table, x, edges, options)
+    graph = simple_graph(source, target, len(x))
     split = _split(table, y, sens, encoding, options)
     used = {column.column for column in encoding.columns}
     features = [] if known else feature_columns(table, options, encoding.grouping.title)
@@ -99,33 +101,22 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     )
 
 
-# `help` and `inspect` show the options as keyword arguments.
-_tables = [each for each in signature(from_tables).parameters.values() if each.kind is not each.VAR_KEYWORD]
-from_tables.__signature__ = Signature([*_tables, *signature(TableOptions).parameters.values()])  # type: ignore[attr-defined]
-
-
 def similarity_origin(similarity: float | None) -> dict[str, str | None]:
     """Return what `provenance` says about edges that are in no table."""
     similar = f"features at least {similarity} times as similar as the nearest neighbour's"
     return {"source": "no edges" if similarity is None else similar, "sha256": None}
 
 
-def _check_edges_or_similarity(edges: TableSource | None, options: TableOptions) -> None:
-    """Refuse two sources of edges, and none unless an encoding shows that the nodes are for prediction."""
-    both = edges is not None and options.similarity is not None
-    neither = edges is None and options.similarity is None
-    if both or (neither and options.encoding is None):
-        given = "both" if both else "neither"
+def _check_options(edges: bool, options: TableOptions, known: Encoding | None) -> None:
+    # With a known encoding the nodes are for prediction, and may have no edges.
+    sources = edges + (options.similarity is not None)
+    if sources == 2 or (sources == 0 and known is None):
+        given = "both" if sources else "neither"
         raise DataError(f"give a table of 'edges', or a threshold of 'similarity' to make them from (got {given})")
-
-
-def _check_same_roles(known: Encoding, options: TableOptions) -> None:
     title = TIMES.join(options.sensitive_columns)
-    if (known.label, known.grouping.title) != (options.label, title):
-        raise DataError(
-            f"'label' and 'sensitive' must be as in 'encoding', {known.label!r} and {known.grouping.title!r} "
-            f"(got {options.label!r} and {title!r})"
-        )
+    if known is not None and (known.label, known.grouping.title) != (options.label, title):
+        expected, got = f"{known.label!r} and {known.grouping.title!r}", f"{options.label!r} and {title!r}"
+        raise DataError(f"'label' and 'sensitive' must be as in 'encoding', {expected} (got {got})")
 
 
 def _check_nodes(nodes: Table, options: TableOptions) -> None:
@@ -147,14 +138,11 @@ def _check_nodes(nodes: Table, options: TableOptions) -> None:
             )
 
 
-def _split(
-    nodes: Table, y: NDArray[np.int64], sens: NDArray[np.int64], encoding: Encoding, options: TableOptions
-) -> Split:
+def _split(nodes: Table, y: Ints, sens: Ints, encoding: Encoding, options: TableOptions) -> Split:
     if options.split is not None:
         split = split_by_column(nodes[options.split], y)
     elif options.encoding is not None:
-        nobody = np.zeros(len(y), dtype=bool)
-        return Split(train=nobody, val=nobody.copy(), test=y != MISSING)
+        split = Split(train=np.zeros(len(y), dtype=bool), val=np.zeros(len(y), dtype=bool), test=y != MISSING)
     else:
         split = stratified_split(y, sens, fractions=options.fractions, seed=options.seed)
     if options.encoding is None:
@@ -175,12 +163,12 @@ def edge_ends(edges: Table, source: str | None, target: str | None) -> "list[pd.
 
 def _edges(
     nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions
-) -> tuple[SimpleGraph, dict[str, str | None]]:
-    """Return the graph and where its edges come from."""
+) -> tuple[Ints, Ints, dict[str, str | None]]:
+    """Return both ends of the edges and where they come from."""
     if edges is None:
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
-        return simple_graph(pairs[:, 0], pairs[:, 1], len(x)), similarity_origin(options.similarity)
+        return pairs[:, 0], pairs[:, 1], similarity_origin(options.similarity)
     text_columns = None if options.id is None else str
     table = read_table(edges, "edges", text_encoding=options.text_encoding, text_columns=text_columns)
     ends = edge_ends(table, options.source, options.target)
@@ -192,8 +180,7 @@ def _edges(
         if nodes.typed != table.typed:  # in a CSV file, ids are text
             column, ends = as_text(column), [as_text(end) for end in ends]
         ids = checked_ids(column)
-    first, second = (positions(end, ids) for end in ends)
-    return simple_graph(first, second, len(x)), table.origin
+    return positions(ends[0], ids), positions(ends[1], ids), table.origin
 
 
 def _node_ids(nodes: Table, id: str | None) -> list[Any]:

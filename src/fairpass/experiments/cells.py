@@ -1,7 +1,7 @@
 """Cells: the entries of tables and the points of figures, and what the records of their runs say."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean, stdev
@@ -13,16 +13,11 @@ from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
 from fairpass.runs import Configuration, RunSpec, RunStore, StoredRecord, ranks
 
 METRICS = tuple(metric.label for metric in SELECTION)
-
-Means = Mapping[str, float]
-"""Mean of each metric over the seeds, in percent."""
+Means = Mapping[str, float]  # by metric, over the seeds, in percent
 
 QUICK_EPOCHS = 20
 # What some methods do before their first epoch.
-_QUICK_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
-    "fairgnn": {"estimator_epochs": 40},
-    "edits": {"debias_epochs": 10},
-}
+_QUICK: dict[str, dict[str, Any]] = {"fairgnn": {"estimator_epochs": 40}, "edits": {"debias_epochs": 10}}
 
 
 @dataclass(frozen=True)
@@ -30,28 +25,19 @@ class Cell:
     """One entry of a table or one point of a figure: the best of some candidate configurations."""
 
     dataset: str
-    label: str
-    """What readers see, e.g. "FairGNN"."""
-    candidates: tuple[Configuration, ...]
-    """Validation chooses among them, by the mean over the seeds."""
+    label: str  # what readers see, e.g. "FairGNN"
+    candidates: tuple[Configuration, ...]  # validation chooses among them, by the mean over the seeds
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    at: Mapping[str, Any] = field(default_factory=dict)
-    """Position in a figure, e.g. `{"K": 3}`."""
-    measures: tuple[str, ...] = ()
-    """What is measured in addition to the evaluation."""
-    resplit: bool = False
-    """Whether each seed also has its own split; otherwise all have the published one."""
+    at: Mapping[str, Any] = field(default_factory=dict)  # position in a figure, e.g. {"K": 3}
+    measures: tuple[str, ...] = ()  # in addition to the evaluation
+    resplit: bool = False  # whether each seed has its own split instead of the published one
 
     def runs(self, candidate: Configuration) -> list[RunSpec]:
-        """Return the runs of one candidate, seed by seed."""
-        return [
-            RunSpec(self.dataset, candidate, seed, self.measures, seed if self.resplit else None) for seed in self.seeds
-        ]
+        splits = {seed: seed if self.resplit else None for seed in self.seeds}
+        return [RunSpec(self.dataset, candidate, seed, self.measures, split) for seed, split in splits.items()]
 
-    def specs(self) -> Iterator[RunSpec]:
-        """Return all runs."""
-        for candidate in self.candidates:
-            yield from self.runs(candidate)
+    def specs(self) -> list[RunSpec]:
+        return [run for candidate in self.candidates for run in self.runs(candidate)]
 
 
 @dataclass(frozen=True)
@@ -67,7 +53,7 @@ class CellResult:
         """Choose among the candidates whose runs were all made without error; None if there are none."""
         found = []
         for candidate in cell.candidates:
-            records = [store.get(spec) for spec in cell.runs(candidate)]
+            records = map(store.get, cell.runs(candidate))
             made = tuple(record for record in records if record is not None and record["error"] is None)
             if len(made) == len(cell.seeds):
                 found.append(cls(cell, candidate, made))
@@ -84,7 +70,6 @@ class CellResult:
         return [] if None in values else values
 
     def mean(self, metric: str) -> float:
-        """Return the mean over the seeds; nan if the metric is undefined."""
         return fmean(self.values(metric) or [math.nan])
 
     def std(self, metric: str) -> float:
@@ -100,7 +85,11 @@ class CellResult:
         return {**means, "utility": utility, "bias": bias}
 
     @property
-    def measured(self) -> dict[str, Any]:
+    def is_defined(self) -> bool:
+        return not any(map(math.isnan, self.means.values()))
+
+    @property
+    def measured(self) -> Mapping[str, Any]:
         """The additional measures of the first seed."""
         return dict(self.records[0]["measured"])
 
@@ -123,30 +112,22 @@ def is_better(value: float, other: float, metric: str) -> bool:
 
 
 def better_of(values: Iterable[float], metric: str) -> float:
-    """Return the best of some values of a metric."""
     return max(values) if BY_LABEL[metric].higher_is_better else min(values)
 
 
 def quick_cells(cells: Sequence[Cell]) -> list[Cell]:
     """Return a short variant: two seeds, few epochs, the first candidate, at most three points along an axis."""
-    axes: dict[str, dict[Any, None]] = {}
-    for cell in cells:
-        for name, value in cell.at.items():
-            axes.setdefault(name, {})[value] = None
-    kept = {name: _ends_and_middle(list(values)) for name, values in axes.items()}
-    return [
-        replace(cell, candidates=(_quick_candidate(cell.candidates[0]),), seeds=cell.seeds[:2])
-        for cell in cells
-        if all(value in kept[name] for name, value in cell.at.items())
-    ]
+    kept = {}
+    for axis in {axis for cell in cells for axis in cell.at}:
+        values = list(dict.fromkeys(cell.at[axis] for cell in cells if axis in cell.at))
+        is_number = not isinstance(values[0], str)
+        kept[axis] = [values[0], values[round((len(values) - 1) / 2)], values[-1]] if is_number else values
+    cells = [cell for cell in cells if all(value in kept[axis] for axis, value in cell.at.items())]
+    return [replace(cell, candidates=(_shortened(cell.candidates[0]),), seeds=cell.seeds[:2]) for cell in cells]
 
 
-def _ends_and_middle(values: list[Any]) -> list[Any]:
-    return values if isinstance(values[0], str) else [values[0], values[round((len(values) - 1) / 2)], values[-1]]
-
-
-def _quick_candidate(configuration: Configuration) -> Configuration:
+def _shortened(configuration: Configuration) -> Configuration:
     if configuration.method == "constant":
         return configuration
     epochs = min(configuration.classifier(0).training.epochs, QUICK_EPOCHS)
-    return configuration.but(training={"epochs": epochs}, **_QUICK_PARAMETERS.get(configuration.method, {}))
+    return configuration.but(training={"epochs": epochs}, **_QUICK.get(configuration.method, {}))

@@ -1,26 +1,24 @@
 """The parts that all figures share: one style, legible at the width of a page and for the colour-blind."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from importlib import resources
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.style import context
 
 from fairpass.experiments.paper import method_of
+from fairpass.experiments.texts import TEXTS
 from fairpass.files import atomic_path
 
 if TYPE_CHECKING:
     from fairpass.experiments.item import ItemResults
 
-WIDTH = 7.0
-"""Of a page, in inches."""
-DPI = 200
+WIDTH, DPI = 7.0, 200  # of a page, in inches; dots per inch
 GREY, BLUE, ORANGE, GREEN = "#777777", "#0072B2", "#E69F00", "#009E73"
 
 # Colour (Okabe and Ito's), marker and dashes of each method. Yellow is darkened, because it vanishes on white.
@@ -37,12 +35,10 @@ STYLES: dict[str, tuple[str, str, Any]] = {
 }
 
 Column = TypeVar("Column")
+Key = Mapping[str, Mapping[str, Any]]  # how `Line2D` draws each entry of a legend
 
-
-def house_style() -> AbstractContextManager[None]:
-    """Draw and write figures in the house style within the block, and leave matplotlib as it was."""
-    with resources.as_file(resources.files("fairpass.experiments") / "house.mplstyle") as path:
-        return rc_context(fname=path)
+# Draws and writes figures in the house style within a block, and leaves matplotlib as it was.
+house_style = partial(context, "fairpass.experiments.house")
 
 
 def panels(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, list[list[Axes]]]:
@@ -55,25 +51,29 @@ def grid(
     found: "ItemResults",
     columns: Sequence[Column],
     draw: "Callable[[Axes, ItemResults, str, Column], None]",
-    *,
-    height: float,
     titles: Iterable[str] = (),
-    row_label: str = "",
+    key: Key | None = None,
+    name: str = "",
     **options: Any,
-) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with a row of axes for each data set, which `draw` fills, and the axes.
+) -> dict[str, Figure]:
+    """Return a figure with a row of axes for each data set, which `draw` fills, and a legend (`key`) above them.
 
-    `row_label` stands left of each row, with the data set in place of `{}`.
+    It is that of the item unless it has its own `name`; the rest of its layout is in `texts.toml`.
     """
-    datasets = found.datasets(found.item.drawn_from)
-    figure, axes = panels(len(datasets), len(columns), height, **options)
-    for row, (name, dataset) in zip(axes, datasets.items(), strict=True):
+    name = name or found.item.name
+    layout, datasets = TEXTS["figures"][name], found.datasets(found.item.drawn_from)
+    figure, axes = panels(len(datasets), len(columns), layout["height"], **options)
+    for row, (title, dataset) in zip(axes, datasets.items(), strict=True):
         for ax, column in zip(row, columns, strict=True):
             draw(ax, found, dataset, column)
-        row[0].set_ylabel(row_label.format(name))
+        row[0].set_ylabel(layout["row_label"].format(title))
     for ax, title in zip(axes[0], titles, strict=False):
         ax.set_title(title)
-    return figure, axes
+    if "xlabel" in layout:
+        figure.supxlabel(layout["xlabel"], fontsize=8)
+    if key:
+        legend(figure, key, layout.get("legend_columns"))
+    return {name: figure}
 
 
 def style(label: str, **changes: Any) -> dict[str, Any]:
@@ -82,9 +82,9 @@ def style(label: str, **changes: Any) -> dict[str, Any]:
     return {"color": colour, "marker": marker, "linestyle": dashes, **changes}
 
 
-def legend(figure: Figure, handles: Sequence[Line2D], columns: int | None = None) -> None:
-    """Put one legend for all axes above them."""
-    figure.legend(handles=list(handles), loc="outside upper center", ncols=columns or len(handles), columnspacing=1.2)
+def legend(figure: Figure, key: Key, columns: int | None = None) -> None:
+    handles = [Line2D([], [], label=label, **look) for label, look in key.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns or len(handles), columnspacing=1.2)
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:

@@ -1,11 +1,10 @@
 """An item (a table or figure of the paper, or of ours): what to run, and what to show of the results."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
+from statistics import StatisticsError, fmean
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
@@ -17,19 +16,9 @@ from fairpass.experiments.tables import Table
 from fairpass.experiments.texts import TEXTS, TITLES
 from fairpass.runs import RunStore
 
-CLOSE = 1.0
-"""Averages that differ by at most this many percentage points are comparable."""
-
-
-class NotMeasured(LookupError):  # noqa: N818
-    """A claim cannot be checked here, because a result is missing."""
-
-
-class Rows(dict[Any, Means]):
-    """Metrics by label or position; asking for one that is missing raises `NotMeasured`."""
-
-    def __missing__(self, key: object) -> Means:
-        raise NotMeasured(key)
+CLOSE = 1.0  # Averages that differ by at most this many percentage points are comparable.
+Rows = Mapping[Any, Means]  # metrics by label or position
+Verdict = tuple[bool, str]  # of a check: whether the claim holds, and the numbers that show it
 
 
 class Check(NamedTuple):
@@ -49,7 +38,6 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Whether the claim is "seen", "partly seen", "not seen" or "not measured"."""
         if not self.checks:
             return "not measured"
         held = [check.holds for check in self.checks]
@@ -58,35 +46,38 @@ class Claim:
     @property
     def sentence(self) -> str:
         """The verdict and the numbers behind it."""
-        held, failed = (
-            [f"{c.where} ({c.numbers})" for c in self.checks if c.holds == holds] for holds in (True, False)
-        )
-        if held and failed:
-            count = f"in {len(held)} of {len(self.checks)}"
-            return f"Partly seen, {count}. Yes: {'; '.join(held)}. No: {'; '.join(failed)}."
-        return ": ".join(filter(None, (self.verdict.capitalize(), "; ".join(held or failed)))) + "."
+        yes, no = ("; ".join(f"{c.where} ({c.numbers})" for c in self.checks if c.holds == h) for h in (True, False))
+        if yes and no:
+            count = sum(check.holds for check in self.checks)
+            return f"Partly seen, in {count} of {len(self.checks)}. Yes: {yes}. No: {no}."
+        return ": ".join(filter(None, (self.verdict.capitalize(), yes or no))) + "."
 
 
-def claim(
-    key: str, subjects: Mapping[str, Any], check: Callable[..., tuple[bool, str]], *arguments: Any, **words: str
-) -> Claim:
+def claim(key: str, subjects: Mapping[str, Any], check: Callable[..., Verdict], *given: Any, **words: str) -> Claim:
     """Check the claim with this key in `texts.toml` for each subject whose results are there.
 
-    `check(subject, *arguments)` says whether it holds, and the numbers that show it; `words` are filled into its text.
+    `check(subject, *given)` says whether it holds, and the numbers that show it; `words` are filled into its text.
     """
     checks = []
     for where, subject in subjects.items():
-        with suppress(NotMeasured):
-            checks.append(Check(where, *check(subject, *arguments)))
+        # A missing row or an empty mean: not measured here.
+        with suppress(LookupError, StatisticsError):
+            checks.append(Check(where, *check(subject, *given)))
     return Claim(TEXTS["claims"][key].format(**words), tuple(checks))
 
 
-def greater(first: Sequence[float], second: Sequence[float], digits: int = 1) -> tuple[bool, str]:
-    """Check that one mean is greater than another; an empty sequence was not measured."""
-    if not first or not second:
-        raise NotMeasured
+def require(*parts: Sized, points: int = 1) -> None:
+    """Raise the error that means "not measured" if any of the parts has too few points."""
+    if min(map(len, parts)) < points:
+        raise LookupError("not measured")
+
+
+def compare(
+    first: Iterable[float], second: Iterable[float], words: str = "{:.1f} against {:.1f}", *, lower: bool = False
+) -> Verdict:
+    """Check that one mean is greater, or lower, than another."""
     one, other = fmean(first), fmean(second)
-    return one > other, f"{one:.{digits}f} against {other:.{digits}f}"
+    return one < other if lower else one > other, words.format(one, other)
 
 
 @dataclass(frozen=True)
@@ -94,23 +85,21 @@ class Item:
     """What to run, and the tables, claims and figures to make of it (called only if there are results)."""
 
     name: str
-    all_cells: Callable[[], list[Cell]]
+    cells_on: Callable[[str], list[Cell]]  # by data set
     make_tables: "Callable[[ItemResults], list[Table]]"
     make_claims: "Callable[[ItemResults], Iterable[Claim]]" = lambda _: ()
     make_figures: "Callable[[ItemResults], dict[str, Figure]]" = lambda _: {}
-    figure_only: bool = False
-    """Whether the results page leaves out the tables, because the figure says it better."""
-    drawn_from: int = 1
-    """How many results a data set needs to be drawn; a single point is no curve."""
+    figure_only: bool = False  # The results page leaves out the tables, because the figure says it better.
+    drawn_from: int = 1  # How many results a data set needs to be drawn; a single point is no curve.
 
     @property
     def title(self) -> str:
-        """What readers see."""
         return str(TEXTS["items"][self.name])
 
     def cells(self, *, quick: bool = False) -> list[Cell]:
         """Return the cells; `quick` with two seeds, few epochs, one candidate and at most three points per axis."""
-        return quick_cells(self.all_cells()) if quick else self.all_cells()
+        cells = [cell for dataset in DATASETS for cell in self.cells_on(dataset)]
+        return quick_cells(cells) if quick else cells
 
 
 class ItemResults:
@@ -123,17 +112,14 @@ class ItemResults:
 
     @cached_property
     def tables(self) -> list[Table]:
-        """All tables; none if nothing was run."""
         return self.item.make_tables(self) if self.of() else []
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """The paper's claims."""
         return list(self.item.make_claims(self))
 
     @cached_property
     def figures(self) -> dict[str, Figure]:
-        """All figures by name; none if too little was run."""
         with house_style():
             return self.item.make_figures(self) if self.datasets(self.item.drawn_from) else {}
 
@@ -146,21 +132,13 @@ class ItemResults:
         return list(dict.fromkeys(cell.label for cell in self.cells))
 
     def positions(self, axis: str) -> list[Any]:
-        """Return the positions of the cells along an axis, each once."""
         return list(dict.fromkeys(cell.at[axis] for cell in self.cells))
 
     def of(self, dataset: str | None = None, label: str | None = None, **at: Any) -> list[CellResult]:
         """Return the results of the cells that match."""
-        return [
-            result
-            for cell, result in zip(self.cells, self.results, strict=True)
-            if result is not None
-            and dataset in (None, cell.dataset)
-            and label in (None, cell.label)
-            and at.items() <= cell.at.items()
-        ]
+        results = [result for result in self.results if result is not None and at.items() <= result.cell.at.items()]
+        return [r for r in results if dataset in (None, r.cell.dataset) and label in (None, r.cell.label)]
 
-    def rows(self, dataset: str, **at: Any) -> Rows:
+    def rows(self, dataset: str, keep: Callable[[CellResult], bool] = lambda _: True, **at: Any) -> Rows:
         """Return the mean metrics of a data set's cells by label, without those that have an undefined metric."""
-        results = self.of(dataset, **at)
-        return Rows({r.cell.label: r.means for r in results if not any(map(math.isnan, r.means.values()))})
+        return {r.cell.label: r.means for r in self.of(dataset, **at) if r.is_defined and keep(r)}

@@ -7,14 +7,13 @@ from pathlib import Path
 from fairpass.experiments.figures import write_figure
 from fairpass.experiments.item import ItemResults
 from fairpass.experiments.items import ITEMS
-from fairpass.experiments.items.main import CONSTANT, count_met
-from fairpass.experiments.metric_tables import seeds_in_words
-from fairpass.experiments.texts import TEXTS, caption_of, listed, span
+from fairpass.experiments.items.comparisons import CONSTANT
+from fairpass.experiments.tables import seeds_in_words
+from fairpass.experiments.texts import TEXTS, TITLES, listed, span
 from fairpass.files import write_text
 from fairpass.runs import RunStore
 
-FIGURES = "figures/results"
-"""Where the page's figures are, beside it."""
+FIGURES = "figures/results"  # of the page, beside it
 
 
 def write_item(found: ItemResults, directory: str | os.PathLike[str]) -> list[Path]:
@@ -24,12 +23,10 @@ def write_item(found: ItemResults, directory: str | os.PathLike[str]) -> list[Pa
     for table in found.tables:
         for kind, text in (("md", table.to_markdown()), ("tex", table.to_latex()), ("csv", table.to_csv())):
             written.append(write_text(target / f"{table.name}.{kind}", text))
-    return written + _write_figures(found, target, ("png", "svg"))
-
-
-def _write_figures(found: ItemResults, target: Path, kinds: Sequence[str]) -> list[Path]:
     figures = found.figures.items()
-    return [write_figure(figure, target / f"{name}.{kind}") for name, figure in figures for kind in kinds]
+    return written + [
+        write_figure(figure, target / f"{name}.{kind}") for name, figure in figures for kind in ("png", "svg")
+    ]
 
 
 def write_results_page(store: RunStore, docs_dir: str | os.PathLike[str], *, quick: bool = False) -> Path:
@@ -38,7 +35,7 @@ def write_results_page(store: RunStore, docs_dir: str | os.PathLike[str], *, qui
     found = [ItemResults(item, store, quick=quick) for item in ITEMS.values()]
     parts = [TEXTS["introduction"].strip(), _overview(store, found)]
     for item in found:
-        parts += _section(item, _write_figures(item, docs / FIGURES, ("svg",)))
+        parts += _section(item, docs)
     return write_text(docs / "results.md", "\n\n".join(parts) + "\n")
 
 
@@ -50,21 +47,21 @@ def _overview(store: RunStore, found: Sequence[ItemResults]) -> str:
     return f"{len(store):,} runs ({' and '.join(sorted(versions))}). Of {len(verdicts)} claims: {words}."
 
 
-def _section(found: ItemResults, figures: Sequence[Path]) -> Iterator[str]:
+def _section(found: ItemResults, docs: Path) -> Iterator[str]:
     item = found.item
     yield f"## {item.title}"
     yield f"```bash\nfairpass reproduce {item.name}\n```"
     yield _extent(found)
     if not item.figure_only:
         yield from (table.folded().to_markdown().strip() for table in found.tables)
-    for path in figures:
-        caption = caption_of(path.stem)
+    for name, figure in found.figures.items():
+        path = write_figure(figure, docs / FIGURES / f"{name}.svg")
+        stem, _, dataset = name.partition("-")
+        caption = TEXTS["figures"][name if name in TEXTS["figures"] else stem]["caption"]
+        caption = f"{TITLES[dataset]}: {caption}" if dataset in TITLES else caption
         yield f"![{caption}]({FIGURES}/{path.name})\n\n*{caption}*"
     if item.name == "main" and found.tables:
-        yield (
-            "**Against the paper's numbers**: the better of our two methods is at least as good as the better of the "
-            f"paper's two in {count_met(found)} cells."
-        )
+        yield TEXTS["against_paper"].format(met=found.tables[-2].rows[-1][-1].text)
     if found.claims:
         yield "**What the paper claims, and whether we see it**"
         yield "\n".join(f"- {claim.text} *{claim.sentence}*" for claim in found.claims)

@@ -6,11 +6,9 @@ from typing import Any
 from fairpass.experiments.cells import METRICS, Means, better_of
 from fairpass.experiments.texts import read_toml
 
-PrintedRow = Mapping[str, tuple[float, float]]
-"""Mean and standard deviation by metric, in percent."""
+PrintedRow = Mapping[str, tuple[float, float]]  # mean and standard deviation by metric, in percent
 
 _VALUES = read_toml("paper_values.toml")
-
 MAIN: Mapping[str, Mapping[str, PrintedRow]] = _VALUES["main"]
 BACKBONES: Mapping[str, Mapping[str, Mapping[str, PrintedRow]]] = _VALUES["backbones"]
 ABLATION: Mapping[str, Mapping[str, PrintedRow]] = _VALUES["ablation"]
@@ -18,10 +16,8 @@ RANKS: Mapping[str, Mapping[str, float]] = _VALUES["ranks"]
 SECONDS: Mapping[str, Mapping[str, float]] = _VALUES["seconds"]
 STATISTICS: Mapping[str, Mapping[str, Any]] = _VALUES["statistics"]
 
-OURS = ("GMMD", "GMMD-S")
-"""The methods that the paper proposes."""
-PAPERS = " (paper's)"
-"""Ends the label of a method as the paper defines it, if we also have another variant."""
+OURS = ("GMMD", "GMMD-S")  # the methods that the paper proposes
+PAPERS = " (paper's)"  # ends the label of a method as the paper defines it, if we also have another variant
 
 
 def method_of(label: str) -> str:

@@ -7,6 +7,7 @@ The baselines have their authors' hyper-parameters where these are known, plus t
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairpass.experiments.paper import PAPERS
 from fairpass.experiments.texts import read_toml
 from fairpass.methods import EDITS, NIFTY, FairGNN, FairVGNN
 from fairpass.nn.convolution import Backbone
@@ -23,8 +24,8 @@ SWEEP_EPOCHS: Mapping[str, int] = _SETTINGS["sweep_epochs"]
 PARTS_EPOCHS: Mapping[str, int] = _SETTINGS["parts_epochs"]
 # A sweep over many configurations has fewer seeds on the large graphs.
 SWEEP_SEEDS = {d: (0, 1, 2, 3, 4) if d == "german" else (0, 1, 2) for d in DATASETS}
-# Predicts the majority.
-CONSTANT = (Configuration("constant"),)
+MAJORITY = (Configuration("constant"),)
+SMOOTHING = f"smoothing{PAPERS}"  # the label of the paper's GMMD without fairness
 
 _COMMON = {"threshold": "selection"}
 # Version 0.1 had no early stopping, which TOML cannot say.
@@ -47,29 +48,23 @@ def plain(dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]
 
 def baseline(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Configuration, ...]:
     """Return the candidates of a baseline: its authors' settings, or a small grid."""
-    for published in (NIFTY, EDITS, FairGNN, FairVGNN):
-        if name == published.name:
-            grid = [Configuration.of(published.authors(dataset, backbone=backbone)).but(training=_COMMON)]
-            if name == "edits" and dataset == "german":
-                grid.append(grid[0].but(num_layers=1))
-            return scaled(dataset, *grid)
-    if name == "fmp":
+    published = {method.name: method for method in (NIFTY, EDITS, FairGNN, FairVGNN)}
+    if name in published:
+        grid = [Configuration.of(published[name].authors(dataset, backbone=backbone)).but(training=_COMMON)]
+    elif name == "fmp":
         grid = [Configuration("fmp", {"K": K, "lambda_f": f}, _COMMON) for K, f in ((2, 3.0), (5, 30.0))]
-        return scaled(dataset, *grid)
-    if name == "mmd":
+    elif name == "mmd":
         training = {**_COMMON, "epochs": 300}
         grid = [Configuration("mmd", {"weight": w, "backbone": backbone}, training) for w in (1.0, 10.0)]
-        if dataset == "german":
-            grid += [c.but(num_layers=1, training=_PUBLIC) for c in grid]
-        return scaled(dataset, *grid)
-    raise ValueError(f"'name' must be a baseline (got {name!r})")
+    else:
+        raise ValueError(f"'name' must be a baseline (got {name!r})")
+    if dataset == "german" and name in ("edits", "mmd"):
+        grid += [c.but(num_layers=1, training=_PUBLIC if name == "mmd" else {}) for c in grid]
+    return scaled(dataset, *grid)
 
 
 def papers(name: str, dataset: str, *, lambda_f: tuple[float, ...] = (1.0, 5.0)) -> tuple[Configuration, ...]:
-    """Return GMMD or GMMD-S as the paper defines it: sampled, its step, fixed alpha, its scaling of lambda_f.
-
-    Of its grid only `lambda_f` is searched here, in two values; `fairpass tune --strategy grid` has all of it.
-    """
+    """Return GMMD or GMMD-S as the paper defines it; of its grid only `lambda_f` is searched, in two values."""
     parameters = {**_SETTINGS["gmmd_0_1"], **_SETTINGS["papers"]["parameters"], "sample": SAMPLES[dataset]}
     training = {**_TRAINING_0_1, **_COMMON, **_SETTINGS["papers"]["training"], **_SETTINGS["papers"][dataset]}
     return scaled(dataset, *(Configuration(name, {**parameters, "lambda_f": f}, training) for f in lambda_f))
@@ -92,3 +87,24 @@ def recommended(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Co
 def ours(name: str, dataset: str, **changes: Any) -> Configuration:
     """Return the first candidate that we recommend, with some settings changed."""
     return recommended(name, dataset)[0].but(**changes)
+
+
+def methods(dataset: str) -> dict[str, tuple[Configuration, ...]]:
+    """Return the candidates of every method by its label, GMMD and GMMD-S both as the paper's and as recommended."""
+    return {
+        "GCN": plain(dataset),
+        **{label: baseline(name, dataset) for label, name in BASELINES.items()},
+        **{f"{label}{PAPERS}": papers(name, dataset) for label, name in GMMDS.items()},
+        SMOOTHING: papers("gmmd", dataset, lambda_f=(0.0,)),
+        **{label: recommended(name, dataset) for label, name in GMMDS.items()},
+    }
+
+
+def variants(item: str, dataset: str) -> dict[str, Configuration]:
+    """Return the variants of GMMD that an item compares, by label."""
+    found = {}
+    for kind, start in {"recommended": ours("gmmd", dataset), "papers": papers("gmmd", dataset)[0]}.items():
+        for label, changes in _SETTINGS["variants"][item][kind].items():
+            sample = {"sample": SAMPLES[dataset] if changes["sample"] else None} if "sample" in changes else {}
+            found[label] = start.but(**{**changes, **sample})
+    return found

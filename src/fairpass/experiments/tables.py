@@ -1,19 +1,26 @@
-"""A table as a value, and the three forms in which it is written."""
+"""A table as a value, the three forms in which it is written, and the kind that most items have."""
 
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from fairpass.experiments.texts import TEXTS, TITLES
+from fairpass.experiments.cells import METRICS, Cell, CellResult, average_ranks
+from fairpass.experiments.paper import PrintedRow
+from fairpass.experiments.texts import TEXTS, TITLES, span
+from fairpass.metrics.catalog import BY_LABEL
+
+if TYPE_CHECKING:
+    from fairpass.experiments.item import ItemResults
 
 MISSING = "–"
-PAPER = ", paper"
-"""Ends the name of a column with the paper's values of the column before it."""
+PAPER = ", paper"  # ends the name of a column with the paper's values of the column before it
 
+_NOTES: Mapping[str, str] = TEXTS["notes"]
 _EMPHASIS: Mapping[float, Literal["best", "second"]] = {1.0: "best", 2.0: "second"}
 _EMPHASIS_MARKDOWN = {"": "{}", "best": "**{}**", "second": "*{}*"}
 _EMPHASIS_LATEX = {"": "{}", "best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
@@ -38,18 +45,20 @@ class Entry:
     std: float | None = None
 
 
+Row = dict[str, str | Entry]
+Columns = dict[str, Sequence[str | Entry]]
+Content = Sequence[Row] | Columns
+
+
 @dataclass(frozen=True)
 class Table:
     """Entries in rows and columns, with notes below."""
 
-    name: str
-    """For files, such as "main-german"."""
+    name: str  # of its files, such as "main-german"
     title: str
-    frame: pd.DataFrame
-    """Of entries."""
+    frame: pd.DataFrame  # of entries
     notes: tuple[str, ...] = ()
-    words: int = 1
-    """How many of the first columns are words, aligned to the left."""
+    words: int = 1  # How many of the first columns are words, aligned to the left.
 
     def __post_init__(self) -> None:
         if not self.frame.columns.is_unique:
@@ -59,18 +68,16 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(map(str, self.frame.columns))
 
     @property
     def rows(self) -> list[tuple[Entry, ...]]:
-        """The entries, row by row."""
         return list(self.frame.itertuples(index=False, name=None))
 
     def folded(self) -> "Table":
         """Return a narrower table, where the paper's values are second lines of the entries before them."""
         frame = self.frame.copy()
-        for before, name in zip(self.columns, self.columns[1:], strict=False):
+        for before, name in pairwise(self.columns):
             if name == f"{before.split(' ')[0]}{PAPER}":
                 pairs = zip(frame[before], frame.pop(name), strict=True)
                 frame[before] = [replace(entry, text=f"{entry.text}\n{printed.text}") for entry, printed in pairs]
@@ -79,7 +86,6 @@ class Table:
         return replace(self, frame=frame, notes=(*self.notes, "Second lines: the paper's values."))
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown."""
         alignment = [":--"] * self.words + ["--:"] * (len(self.columns) - self.words)
         rows = [map(_markdown, self.columns), alignment, *(map(_markdown_entry, row) for row in self.rows)]
         lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -89,16 +95,13 @@ class Table:
     def to_latex(self) -> str:
         """Return the table in LaTeX, for the package booktabs."""
         frame = self.frame.map(lambda entry: _EMPHASIS_LATEX[entry.emphasis].format(entry.text.translate(_LATEX)))
-        text = (
-            frame.rename(columns=lambda name: name.translate(_LATEX))
-            .style.hide(axis="index")
-            .to_latex(
-                column_format="l" * self.words + "r" * (len(self.columns) - self.words),
-                hrules=True,
-                position_float="centering",
-                caption=self.title.translate(_LATEX),
-                label=f"tab:{self.name}",
-            )
+        style = frame.rename(columns=lambda name: name.translate(_LATEX)).style.hide(axis="index")
+        text = style.to_latex(
+            column_format="l" * self.words + "r" * (len(self.columns) - self.words),
+            hrules=True,
+            position_float="centering",
+            caption=self.title.translate(_LATEX),
+            label=f"tab:{self.name}",
         )
         notes = "".join(f"\n\n\\smallskip\\footnotesize {note.translate(_LATEX)}" for note in self.notes)
         return text.replace(r"\end{tabular}", rf"\end{{tabular}}{notes}")
@@ -120,13 +123,7 @@ class Table:
 
 
 def table(
-    name: str,
-    content: Sequence[Mapping[str, str | Entry]] | Mapping[str, Sequence[str | Entry]],
-    *,
-    dataset: str = "",
-    legend: Sequence[str] = (),
-    words: int = 1,
-    **values: object,
+    name: str, content: Content, *, dataset: str = "", legend: Sequence[str] = (), words: int = 1, **values: object
 ) -> Table:
     """Return a table of rows, or of columns by name, with the title and the notes that `texts.toml` has for it.
 
@@ -153,6 +150,55 @@ def emphasised(entries: Sequence[Entry], *, lowest: bool, groups: Sequence[Hasha
     values = pd.Series([math.nan if entry.value is None else round(entry.value, 2) for entry in entries], dtype=float)
     places = values.groupby([0] * len(values) if groups is None else list(groups)).rank("dense", ascending=lowest)
     return [replace(entry, emphasis=_EMPHASIS.get(place, "")) for entry, place in zip(entries, places, strict=True)]
+
+
+def metric_tables(
+    found: "ItemResults",
+    label: str = "method",
+    *,
+    printed: Callable[[Cell], PrintedRow | None] = lambda _: None,
+    group: Callable[[Cell], Hashable] = lambda _: 0,
+) -> list[Table]:
+    """Return a table for each data set: the five metrics of every cell, the balanced accuracy and the average rank.
+
+    The `printed` values of the paper stand beside ours. Cells are compared within their `group`; None stands for no
+    comparison. `label` says what the labels are.
+    """
+    tables, axes = [], tuple(found.cells[0].at)
+    for dataset in found.datasets().values():
+        pairs = [pair for pair in zip(found.cells, found.results, strict=True) if pair[0].dataset == dataset]
+        results, groups = [result for _, result in pairs], [group(cell) for cell, _ in pairs]
+        ranked = {i: result for i, result in enumerate(results) if result and groups[i] is not None}
+        near_constant = {i for i, result in ranked.items() if result.is_near_constant}
+        content: Columns = {
+            axis: [at if isinstance(at := cell.at[axis], str) else f"{at:g}" for cell, _ in pairs] for axis in axes
+        }
+        content[label] = [f"{cell.label}†" if i in near_constant else cell.label for i, (cell, _) in enumerate(pairs)]
+        papers = [printed(cell) for cell, _ in pairs]
+        for metric in METRICS:
+            symbol, upwards = BY_LABEL[metric].symbol, BY_LABEL[metric].higher_is_better
+            entries = _column(results, metric)
+            content[f"{symbol} {'↑' if upwards else '↓'}"] = emphasised(entries, lowest=not upwards, groups=groups)
+            if any(papers):
+                content[f"{symbol}{PAPER}"] = [number(row[metric][0] if row else None) for row in papers]
+        content["BACC ↑"] = emphasised(_column(results, "balanced_accuracy"), lowest=False, groups=groups)
+        means = {i: result.means for i, result in ranked.items() if result.is_defined}
+        ranks = average_ranks({i: row for i, row in means.items() if groups[i] == each} for each in set(groups))
+        content["rank"] = emphasised([number(ranks.get(i)) for i in range(len(pairs))], lowest=True, groups=groups)
+        notes = [_NOTES["metrics"].format(seeds=seeds_in_words(ranked.values())) if ranked else _NOTES["missing"]]
+        if near_constant:
+            notes.append(_NOTES["near_constant"])
+        tables.append(table(found.item.name, content, dataset=dataset, legend=notes, words=len(axes) + 1))
+    return tables
+
+
+def _column(results: Iterable[CellResult | None], metric: str) -> list[Entry]:
+    return [number(result.mean(metric), std=result.std(metric)) if result else number(None) for result in results]
+
+
+def seeds_in_words(results: Iterable[CellResult]) -> str:
+    count = span(len(result.records) for result in results)
+    return "one seed" if count == "1" else f"{count} seeds"
 
 
 def _csv(value: float | None, text: str) -> str:

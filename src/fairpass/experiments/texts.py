@@ -13,14 +13,6 @@ def read_toml(name: str) -> dict[str, Any]:
 
 TEXTS = read_toml("texts.toml")
 TITLES: Mapping[str, str] = TEXTS["datasets"]
-"""Names of the data sets."""
-
-
-def caption_of(figure: str) -> str:
-    """Return the caption of a figure."""
-    stem, _, dataset = figure.partition("-")
-    captions: Mapping[str, str] = TEXTS["captions"]
-    return captions.get(figure) or f"{TITLES[dataset]}: {captions[stem]}"
 
 
 def span(values: Iterable[int]) -> str:

@@ -1,8 +1,10 @@
 """The public names of `fairpass.methods` and where each of them lives; see `lazy_loader.attach_stub`."""
 
 from .base import NodeClassifier as NodeClassifier
+from .closed_form import Constant as Constant
+from .closed_form import ExponentiatedGradient as ExponentiatedGradient
+from .closed_form import Logistic as Logistic
 from .edits import EDITS as EDITS
-from .exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from .fairgnn import FairGNN as FairGNN
 from .fairvgnn import FairVGNN as FairVGNN
 from .fmp import FMP as FMP
@@ -14,10 +16,8 @@ from .plain import GAT as GAT
 from .plain import GCN as GCN
 from .plain import GIN as GIN
 from .plain import SAGE as SAGE
-from .plain import Constant as Constant
-from .plain import Logistic as Logistic
 from .plain import MLPClassifier as MLPClassifier
+from .plain import Thresholds as Thresholds
 from .registry import load_model as load_model
 from .registry import method as method
 from .registry import names as names
-from .thresholds import Thresholds as Thresholds

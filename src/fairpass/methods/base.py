@@ -1,43 +1,37 @@
 """The base of all classifiers: fit, predict, evaluate, save and load."""
 
 import hashlib
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast, get_args
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass import __version__
-from fairpass.errors import DataError, NotFittedError
-from fairpass.methods.best import Candidate, fit_candidates
-from fairpass.methods.estimator import Estimator
-from fairpass.methods.model_file import KIND, method_of, restored, stored_parameters
+from fairpass.errors import DataError, ModelFileError, NotFittedError
+from fairpass.methods.best import fit_candidates
+from fairpass.methods.estimator import Estimator, stored_parameters
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
-from fairpass.training import (
-    Callback,
-    Checkpoint,
-    EpochRecord,
-    FitState,
-    History,
-    Program,
-    Task,
-    fingerprint,
-    seeded,
-    train,
-)
+from fairpass.nn.validation import check_choice
+from fairpass.training import Checkpoint, EpochRecord, History, Program, Training
+from fairpass.training.loop import Callback, FitState, seeded, train
 from fairpass.training.program import ReferenceName, UnknownGroup, scores
 from fairpass.training.settings import Postprocess, is_available
-from fairpass.training.task import SplitName
+from fairpass.training.task import RememberedTask, SplitName, Task, fingerprint
 from fairpass.training.tensors import read_tensors, to_json, write_tensors
 
+FilePath = str | os.PathLike[str]
+
+KIND = "fairpass model"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
@@ -50,13 +44,11 @@ class NodeClassifier(Estimator, ABC):
     Attributes after `fit`:
         program_: the trained networks.
         history_: the record of every epoch.
-        threshold_: the score above which a prediction is positive (None with more than two classes, and with
-            thresholds per group).
-        group_thresholds_: the thresholds per group, with `postprocess="thresholds"`; else None.
-        epoch_: the selected epoch.
-        selected_: its record, with the metrics of the final decisions.
-        chosen_: the hyper-parameters of the candidate that validation chose, if there were several; else None.
-        candidates_: the hyper-parameters of all candidates, each with its validation `score`.
+        threshold_: the score above which a prediction is positive; None with more than two classes or with
+            `group_thresholds_`, the thresholds of `postprocess="thresholds"`.
+        epoch_: the selected epoch, and `selected_` its record with the metrics of the final decisions.
+        chosen_: the hyper-parameters of the candidate that validation chose, if there were several; `candidates_` are
+            those of all, each with its validation `score`.
         provenance_: the `provenance` of the fitted graph.
     """
 
@@ -72,15 +64,10 @@ class NodeClassifier(Estimator, ABC):
         """
 
     def candidates(self, best: "NodeClassifier | None", number: int) -> "Sequence[NodeClassifier]":
-        """Return the classifiers of round `number` of a choice on validation, given the best of the rounds before.
-
-        By default there is no choice.
-        """
+        """Return what validation chooses among in round `number`, given the best so far; by default nothing."""
         return ()
 
-    def fit(
-        self, data: Data, *, callbacks: Sequence[Callback] = (), checkpoint: str | os.PathLike[str] | None = None
-    ) -> Self:
+    def fit(self, data: Data, *, callbacks: Sequence[Callback] = (), checkpoint: FilePath | None = None) -> Self:
         """Train on a graph and return the classifier itself.
 
         Args:
@@ -95,7 +82,12 @@ class NodeClassifier(Estimator, ABC):
         header = self._describe(task, data)
         self._check_task(task)
         if self.candidates(None, 0):
-            return self._become_best(fit_candidates(self, data, callbacks, checkpoint), header)
+            tried = fit_candidates(self, data, callbacks, checkpoint)
+            best = tried[0].classifier
+            found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
+            header |= {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
+            self._assume(best.program_, best.history_, {**best._header, **header})
+            return self
         store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
         with seeded(training.seed, deterministic=training.deterministic):
             program = self.build(task).to(task.device)
@@ -111,9 +103,9 @@ class NodeClassifier(Estimator, ABC):
 
         Args:
             data: PyG `Data` with `x` and `edge_index`, and `sens` where it is known; one node is enough.
-            reference: `"fitted"` scores every node among the nodes of the fitted graph: the score depends on the node
-                and its neighbours only, not on the other nodes of `data`. `"batch"` scores the nodes among each other;
-                it is the default only for models that sample nodes or were written by version 0.1.
+            reference: `"fitted"` scores nodes among those of the fitted graph, so that a score depends on the node and
+                its neighbours only. `"batch"` scores the nodes of `data` among each other; it is the default only for
+                models that sample nodes or were written by version 0.1.
             unknown_group: what methods that need a node's group do without it: `"none"` corrects nothing;
                 `"estimate"` averages the correction over the groups, weighted by an estimate from the features;
                 `"error"` raises a `DataError`.
@@ -121,12 +113,8 @@ class NodeClassifier(Estimator, ABC):
         program, device = self._fitted(), self._header["training"]["device"]
         if reference is None:
             reference = "fitted" if program.keeps_reference else "batch"
-        for name, value, kind in (
-            ("reference", reference, ReferenceName),
-            ("unknown_group", unknown_group, UnknownGroup),
-        ):
-            if value not in get_args(kind):
-                raise ValueError(f"'{name}' must be one of {get_args(kind)} (got {value!r})")
+        check_choice("reference", reference, ReferenceName)
+        check_choice("unknown_group", unknown_group, UnknownGroup)
         if reference == "fitted" and not program.keeps_reference:
             raise ValueError("'reference' must be 'batch' for this model: it keeps no reference (got 'fitted')")
         task = Task(data, device, need_masks=False)
@@ -142,8 +130,7 @@ class NodeClassifier(Estimator, ABC):
     def predict(self, data: Data, **scoring: Any) -> Tensor:
         """Return the predicted class of every node, `(N,)`; keyword arguments as for `predict_proba`.
 
-        Thresholds per group need the group of every node. Their random decisions are drawn from the training seed, node
-        by node.
+        Thresholds per group need the group of every node; random decisions are drawn from the training seed.
         """
         return self.decide(data, self.predict_proba(data, **scoring))
 
@@ -168,8 +155,6 @@ class NodeClassifier(Estimator, ABC):
         """Return the accuracy and fairness of the predictions on the labelled nodes of a split.
 
         Args:
-            data: the fitted graph or another.
-            split: the nodes to evaluate.
             undefined: what to do if a label or group is missing, so that a metric is undefined: `"error"` or `"nan"`.
             bootstrap: number of resamples for confidence intervals; 0 for none.
             scoring: `reference` and `unknown_group`, as for `predict_proba`.
@@ -192,34 +177,51 @@ class NodeClassifier(Estimator, ABC):
             bootstrap=bootstrap,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: FilePath) -> Path:
         """Write the fitted classifier to one safetensors file; it contains no code."""
-        program = self._fitted()
-        header = {**self._header, "history": self.history_.to_list()}
-        return write_tensors(path, KIND, program.state_dict(), header)
+        state = self._fitted().state_dict()
+        return write_tensors(path, KIND, state, {**self._header, "history": self.history_.to_list()})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]) -> Self:
-        """Read a classifier that `save` wrote; its predictions are identical to the last bit.
-
-        `NodeClassifier.load` reads models of every method.
+    def load(cls, path: FilePath, *, device: str | None = None, **code: Callable[..., Any]) -> Self:
+        """Read a classifier that `save` wrote; `NodeClassifier.load` reads models of every method.
 
         Args:
-            path: a safetensors file.
             device: where to put it; by default where it was fitted, or on the CPU if that is not available.
             code: hyper-parameters that are functions; a file holds only their names.
         """
         tensors, header = read_tensors(path, KIND)
         settings = header["training"]
         settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
-        found = method_of(header, cls, path)
-        model, program = restored(found, tensors, header, code, path)
+        found = cls._class_of(header["method"], path)
+        try:
+            model = found(**found._read(header["parameters"], code), training=Training(**settings))
+            built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
+            with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
+                program = built.build(RememberedTask(header["sizes"]))
+            program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
+            program.check_state()
+        except (TypeError, ValueError, RuntimeError) as error:
+            written = f"it was written with {header['versions']}"
+            raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} ({written}): {error}") from None
         model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
-        return cast("Self", model)
+        return model
+
+    @classmethod
+    def _class_of(cls, name: str, path: FilePath) -> type[Self]:
+        """Return the class of a stored model: this one, or any subclass if this is abstract."""
+        from fairpass.methods.registry import UnknownMethodError, method
+
+        try:
+            found = method(name) if inspect.isabstract(cls) else cls
+        except UnknownMethodError as error:
+            raise ModelFileError(f"'{path}' holds a model that cannot be read here: {error}") from None
+        if not issubclass(found, cls) or (found is cls and cls.name != name):
+            raise ModelFileError(f"'{path}' must hold a {cls.__name__} model (got one of method {name!r})")
+        return found
 
     @classmethod
     def _read(cls, stored: Mapping[str, Any], code: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
-        """Return stored hyper-parameters as arguments, functions from `code`."""
         named = {name: value["function"] for name, value in stored.items() if isinstance(value, Mapping)}
         if lacking := sorted(named.keys() - code.keys()):
             raise ValueError(f"'{lacking[0]}' must be given to 'load', it was the function {named[lacking[0]]!r}")
@@ -231,20 +233,12 @@ class NodeClassifier(Estimator, ABC):
         return name.replace(".convolutions.", ".layers.")
 
     def is_fit_of(self, candidate: "NodeClassifier", data: Data) -> bool:
-        """Return whether this fitted classifier is the result of fitting `candidate` to a graph."""
+        """Return whether this is what fitting `candidate` to a graph results in."""
         wanted = candidate._describe(Task(data, candidate.training.device), data)
         return _identity(self._header) == _identity(wanted)
 
-    def _become_best(self, tried: Sequence[Candidate], header: dict[str, Any]) -> Self:
-        """Become the best of some candidates, and remember the scores of the others."""
-        best = tried[0].classifier
-        found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
-        mine = {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
-        self._assume(best.program_, best.history_, {**best._header, **header, **mine})
-        return self
-
     def _describe(self, task: Task, data: Data) -> dict[str, Any]:
-        """Return what is known of a fit before it begins: the start of the model's header, and the fit's identity."""
+        """Return what is known before a fit begins."""
         return {
             "method": self.name,
             "parameters": stored_parameters(self.hyperparameters),
@@ -257,13 +251,12 @@ class NodeClassifier(Estimator, ABC):
 
     @property
     def postprocess(self) -> Postprocess:
-        """Return how scores become decisions after training."""
         return self.training.postprocess
 
     @property
     def trains_alone(self) -> bool:
-        """Return whether this classifier cannot be part of a population."""
-        return not self.joins_populations
+        """Whether this classifier cannot be trained with others as one population (see `fairpass.runs`)."""
+        return True
 
     def _check_task(self, task: Task) -> None:
         """Raise `DataError` if the method cannot be fitted to this graph; called before training."""
@@ -274,8 +267,7 @@ class NodeClassifier(Estimator, ABC):
             check_thresholds(task)
 
     def _accept(self, program: Program, progress: FitState, header: dict[str, Any], task: Task) -> None:
-        """Become the result of a fit that has just ended, or raise `DivergedError`."""
-        selected = progress.selected
+        selected = progress.selected  # raises `DivergedError` if there is none
         header = {**header, "threshold": selected.threshold, "epoch": selected.epoch}
         if self.postprocess == "thresholds":
             header |= fit_thresholds(program, task, self.training)
@@ -293,13 +285,11 @@ class NodeClassifier(Estimator, ABC):
         self.provenance_: dict[str, Any] | None = header["provenance"]
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's description of the estimator: a classifier that needs labels."""
         from sklearn.utils import ClassifierTags, Tags, TargetTags
 
         return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether the classifier is fitted, for scikit-learn's `check_is_fitted`."""
         return hasattr(self, "program_")
 
     def _fitted(self) -> Program:
@@ -309,7 +299,6 @@ class NodeClassifier(Estimator, ABC):
         return program
 
     def _check_names(self, what: str, names: list[str]) -> None:
-        """Raise `DataError` if both graphs have names, and not the same ones in the same order."""
         fitted = self._header["sizes"][what]
         if names and fitted and names != fitted:
             different = ", ".join(f"{a!r} for {b!r}" for a, b in zip(names, fitted, strict=False) if a != b)

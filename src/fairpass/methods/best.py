@@ -20,7 +20,7 @@ _ERROR = 0.7
 
 
 class Candidate(NamedTuple):
-    """A fitted classifier and its selection criterion on validation, averaged as in training."""
+    """A fitted classifier, and its selection criterion on validation."""
 
     classifier: "NodeClassifier"
     score: float
@@ -41,16 +41,16 @@ def fit_candidates(
     problem: DivergedError | None = None
     for number in count():
         todo = classifier.candidates(_preferred(tried, margin).classifier if tried else None, number)
+        if not todo:
+            break
         for candidate in todo:
             paths.append(None if checkpoint is None else Path(f"{os.fspath(checkpoint)}-{len(paths)}"))
             try:
                 fitted = _fit(candidate, data, callbacks, paths[-1])
             except DivergedError as error:
                 problem = error
-                continue
-            tried.append(Candidate(fitted, fitted.history_.smoothed(fitted.epoch_, fitted.training.window)))
-        if not todo:
-            break
+            else:
+                tried.append(Candidate(fitted, fitted.history_.smoothed(fitted.epoch_, fitted.training.window)))
     if not tried and problem is not None:
         raise problem
     for path in filter(None, paths):
@@ -65,22 +65,19 @@ def _preferred(tried: Sequence[Candidate], margin: float) -> Candidate:
 
 
 def _fit(
-    candidate: "NodeClassifier", data: Data, callbacks: Sequence[Callback], checkpoint: Path | None
+    model: "NodeClassifier", data: Data, callbacks: Sequence[Callback], checkpoint: Path | None
 ) -> "NodeClassifier":
     if checkpoint is None:
-        return candidate.fit(data, callbacks=callbacks)
+        return model.fit(data, callbacks=callbacks)
     finished = _finished(checkpoint)
     if finished.exists():
-        stored = type(candidate).load(finished)
-        if not stored.is_fit_of(candidate, data):
-            raise ModelFileError(
-                f"'{finished}' must be a candidate of this very fit (it belongs to another setting, graph or version); "
-                "remove it to start again"
-            )
+        stored = type(model).load(finished)
+        if not stored.is_fit_of(model, data):
+            other = "it belongs to another setting, graph or version; remove it to start again"
+            raise ModelFileError(f"'{finished}' must be a candidate of this very fit ({other})")
         return stored
-    candidate.fit(data, callbacks=callbacks, checkpoint=checkpoint)
-    candidate.save(finished)
-    return candidate
+    model.fit(data, callbacks=callbacks, checkpoint=checkpoint).save(finished)
+    return model
 
 
 def _finished(checkpoint: Path) -> Path:

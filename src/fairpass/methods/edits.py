@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from fairpass.methods import networks
 from fairpass.methods.edits_debias import debias
@@ -23,47 +22,27 @@ class EDITS(networks.Published):
 
     With `X` normalised column by column, it learns column scales `t` in [0, 1], :math:`\tilde X = X
     \mathrm{diag}(t)`, and an adjacency :math:`\tilde A` with weights in [0, 1]; they start as 1 and `A + I`. A linear
-    critic, its weights clamped to :math:`\pm 0.02`, estimates the Wasserstein distance between the groups
+    critic estimates the Wasserstein distance between the groups
 
     .. math::
         W = \max_f\; \mathrm{mean}_{s=0} f(z) - \mathrm{mean}_{s=1} f(z), \qquad
         z = [\tilde X, \tilde A \tilde X, \tilde A^2 \tilde X]
 
-    over all nodes of known group. Each of `debias_epochs` rounds takes eight steps of the critic, one of `t` on
+    over all nodes of known group. Each round takes eight steps of the critic, one of `t` on
     :math:`\alpha \|\tilde X - X\|_F + \beta W` and one of :math:`\tilde A` on
-    :math:`\|\tilde A - A\|_F^2 + \gamma W`, each followed by the proximal step of the L1 norm and clamping, and
-    :math:`\tilde A` is made symmetric. Then the `drop` columns of smallest `t` are set to zero. A pair becomes an edge
-    if its weight grew by more than :math:`\tau` times the largest growth; an edge is removed if its weight fell by more
-    than :math:`\tau` times the largest fall. A GNN is trained with cross-entropy on the result.
-
-    EDITS is transductive: predictions use the debiased edges on the fitted graph (the same `edge_index`) only. Another
-    graph, or the fitted one with added nodes, keeps its own edges, with the same columns set to zero; fairness that
-    came from the edges is lost there.
+    :math:`\|\tilde A - A\|_F^2 + \gamma W`, each followed by the proximal step of the L1 norm. Then the `drop` columns
+    of smallest `t` are set to zero. Pairs whose weight grew by more than :math:`\tau` times the largest growth become
+    edges, and edges whose weight fell by more than :math:`\tau` times the largest fall are removed. A GNN is trained
+    with cross-entropy on the result. A graph with another `edge_index` than the fitted one keeps its own edges.
     """
 
-    alpha: float = parameter(
-        0.03, r":math:`\alpha`, weight of staying close to the features", LogUniform(0.01, 1), at_least=0
-    )
+    alpha: float = parameter(0.03, "weight of staying close to the features", LogUniform(0.01, 1), at_least=0)
     beta: float = parameter(
-        1.0,
-        r":math:`\beta`, weight of the distance between groups when the column scales are learnt",
-        LogUniform(0.05, 5),
-        Choice(0.1, 0.8, 1.0),
-        at_least=0,
+        1.0, "weight of the groups' distance for the columns", LogUniform(0.05, 5), Choice(0.1, 0.8, 1.0), at_least=0
     )
-    gamma: float = parameter(
-        15.0,
-        r":math:`\gamma`, weight of the distance between groups when the edges are learnt",
-        LogUniform(1, 100),
-        at_least=0,
-    )
+    gamma: float = parameter(15.0, "weight of the groups' distance for the edges", LogUniform(1, 100), at_least=0)
     tau: float = parameter(
-        0.015,
-        r":math:`\tau`, share of the largest change above which an edge changes",
-        LogUniform(0.005, 0.5),
-        Choice(0.015, 0.02, 0.29),
-        at_least=0,
-        at_most=1,
+        0.015, "share of the largest change", LogUniform(0.005, 0.5), Choice(0.015, 0.02, 0.29), at_least=0, at_most=1
     )
     drop: int = parameter(4, "number of columns set to zero", Integers(0, 8), at_least=0)
     debias_epochs: int = parameter(100, "rounds of debiasing", at_least=1)
@@ -90,18 +69,11 @@ class EDITS(networks.Published):
 
 
 class _Debiased(networks.Network):
-    """A network on a debiased graph.
-
-    Buffers: `edges`, the debiased edges of the graph whose `edge_index` was `fitted_edges`; `scales`, the learnt
-    `t`; `kept`, 0 for the columns that are set to zero and 1 for the others; `wasserstein`, its estimate at every
-    round of debiasing.
-    """
-
-    edges: Tensor
-    fitted_edges: Tensor
-    scales: Tensor
-    kept: Tensor
-    wasserstein: Tensor
+    fitted_edges: Tensor  # the graph's own
+    edges: Tensor  # the debiased ones
+    scales: Tensor  # `t`
+    kept: Tensor  # 0 for the columns that are set to zero, 1 for the others
+    wasserstein: Tensor  # the estimate at every round of debiasing
     network: GNN
 
     def __init__(self, network: GNN, settings: EDITS) -> None:
@@ -109,7 +81,6 @@ class _Debiased(networks.Network):
         self.settings = settings.with_params()
         for name in ("edges", "fitted_edges", "scales", "kept", "wasserstein"):
             self.register_buffer(name, None)
-        self._operator: SparseOperator | None = None
 
     def prepare(self, task: Task, training: Training) -> None:
         contrast = _contrast(task)
@@ -120,34 +91,20 @@ class _Debiased(networks.Network):
         by_gap = gap.argsort(descending=True, stable=True)
         dropped = by_gap[found.scales[by_gap].argsort(stable=True)[: self.settings.drop]]
         self.kept = torch.ones_like(found.scales).index_fill_(0, dropped, 0)
-        self._operator = None
-
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Restore a state, and drop the operator of the previous edges."""
-        self._operator = None
-        return super().load_state_dict(*args, **kwargs)
+        task.cache.pop(self, None)
 
     def forward(self, task: Task) -> Tensor:
-        logits: Tensor = self.network(task.x * self.kept, self.operator(task))
+        if self not in task.cache:
+            edges = self.edges
+            if not torch.equal(task.edge_index, self.fitted_edges):
+                logger.warning("EDITS debiased the edges of the fitted graph; these are different and used unchanged")
+                edges = task.edge_index
+            backbone = self.network.backbone
+            task.cache[self] = SparseOperator.from_edge_index(edges, task.num_nodes, backbone, dtype=task.x.dtype)
+        logits: Tensor = self.network(task.x * self.kept, task.cache[self])
         return logits
-
-    def operator(self, task: Task) -> SparseOperator:
-        """Return the operator of the debiased edges on the fitted graph, else of the graph's own edges."""
-        if not torch.equal(task.edge_index, self.fitted_edges):
-            logger.warning(
-                "EDITS debiased the edges of the fitted graph; these edges are different and are used unchanged"
-            )
-            return task.operator(self.network.backbone)
-        if self._operator is None:
-            debiased = Task(Data(x=task.x, edge_index=self.edges), task.device, need_masks=False)
-            self._operator = debiased.operator(self.network.backbone)
-        return self._operator
 
 
 def _contrast(task: Task) -> Tensor:
     """Return `q`, whose product with a column is the difference of the groups' means."""
-    contrast = torch.zeros(task.num_nodes, dtype=task.x.dtype, device=task.device)
-    for group, sign in ((0, 1.0), (1, -1.0)):
-        members = task.sens == group
-        contrast[members] = sign / members.sum()
-    return contrast
+    return task.groups.membership[:, 0] - task.groups.membership[:, 1]

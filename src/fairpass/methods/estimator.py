@@ -1,6 +1,6 @@
 """What a method declares in addition to its hyper-parameters, and scikit-learn's access to all of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from fairpass.parameters import Declared, Dimension, parameter
@@ -15,17 +15,10 @@ class Estimator(Declared):
     training: Training = parameter(None, "settings of the training loop; the method's own by default")
 
     recommended_training: ClassVar[Training] = Training()
-    """The default of `training`."""
-    learns_by_epochs: ClassVar[bool] = True
-    """Whether the optimizer's settings matter, so that searches vary them."""
-    grid_training: ClassVar[Mapping[str, Dimension]] = {}
-    """Training settings of the grid search that differ from those of `Training`."""
-    search_order: ClassVar[tuple[str, ...]] = ()
-    """Parameters that a search draws first; the rest follow as declared."""
-    takes_two: ClassVar[tuple[Literal["labels", "groups"], ...]] = ()
-    """What there must be exactly two of."""
-    joins_populations: ClassVar[bool] = False
-    """Whether several classifiers can be trained as one population (see `fairpass.runs`)."""
+    learns_by_epochs: ClassVar[bool] = True  # whether the optimizer's settings matter, so that searches vary them
+    grid_training: ClassVar[Mapping[str, Dimension]] = {}  # what differs from the grid of `Training`
+    search_order: ClassVar[tuple[str, ...]] = ()  # what a search draws first; the rest follows as declared
+    takes_two: ClassVar[tuple[Literal["labels", "groups"], ...]] = ()  # what there must be exactly two of
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,21 +43,16 @@ class Estimator(Declared):
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """Return the hyper-parameters by name: all parameters but `training`."""
+        """All parameters but `training`, by name."""
         return {name: getattr(self, name) for name in self.declared if name != "training"}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the hyper-parameters and `training` by name, as scikit-learn does.
-
-        Args:
-            deep: whether to add each setting of `training`, as `training__epochs` and so on.
-        """
-        params = {**self.hyperparameters, "training": self.training}
-        nested = {f"training__{name}": value for name, value in self.training.to_dict().items()}
-        return {**params, **nested} if deep else params
+        """Return all parameters by name; `deep` adds each setting of `training`, as `training__epochs` and so on."""
+        nested = {f"training__{name}": value for name, value in self.training.to_dict().items()} if deep else {}
+        return {**self.hyperparameters, "training": self.training, **nested}
 
     def with_params(self, **changes: Any) -> Self:
-        """Return an unfitted classifier with the same parameters, except for some changes."""
+        """Return an unfitted classifier with some parameters changed."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def set_params(self, **params: Any) -> Self:
@@ -84,3 +72,14 @@ class Estimator(Declared):
         for name in params:
             setattr(self, name, getattr(changed, name))
         return self
+
+
+def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyper-parameters as a file holds them: functions by name."""
+    return {name: {"function": _name(value)} if callable(value) else value for name, value in parameters.items()}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    # A `functools.partial` and other callable objects have no name themselves.
+    named = function if hasattr(function, "__qualname__") else getattr(function, "func", type(function))
+    return f"{named.__module__}.{named.__qualname__}"

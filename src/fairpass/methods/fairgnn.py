@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +19,10 @@ from fairpass.training.program import adam, two_logits
 class FairGNN(networks.Published):
     r"""FairGNN (Dai and Wang 2021, `arXiv:2009.01454 <https://arxiv.org/abs/2009.01454>`_).
 
-    The sensitive attribute is known for some nodes only. A GCN :math:`E` is first trained to predict it on those
-    nodes, with :math:`\mathrm{BCE}(E, s)`; then :math:`\hat s` is `s` where known and :math:`\sigma(E)` elsewhere.
-    With :math:`h` = GNN, label logits :math:`y = \mathrm{linear}(h)` and an adversary :math:`a = \mathrm{linear}(h)`,
-    each epoch takes one step of encoder and label classifier on
+    The sensitive attribute is known for some nodes only. A GCN :math:`E` is first trained to predict it there; then
+    :math:`\hat s` is `s` where known and :math:`\sigma(E)` elsewhere. With :math:`h` = GNN, label logits
+    :math:`y = \mathrm{linear}(h)` and an adversary :math:`a = \mathrm{linear}(h)`, an epoch takes one step of encoder
+    and label classifier on
 
     .. math::
         \mathrm{BCE}(y, \text{labels})_{train} + \alpha\, |\mathrm{cov}(\hat s, \sigma(y))|
@@ -34,28 +33,17 @@ class FairGNN(networks.Published):
     """
 
     alpha: float = parameter(
-        4.0,
-        "weight of the covariance (10 to 100 in the authors' scripts)",
-        LogUniform(0.1, 100),
-        Choice(4.0, 10.0, 50.0, 100.0),
-        at_least=0,
+        4.0, "weight of the covariance", LogUniform(0.1, 100), Choice(4.0, 10.0, 50.0, 100.0), at_least=0
     )
-    beta: float = parameter(
-        0.01, "weight of the adversary (1 in the authors' scripts)", LogUniform(1e-3, 10), Choice(0.01, 1.0), at_least=0
-    )
+    beta: float = parameter(0.01, "weight of the adversary", LogUniform(1e-3, 10), Choice(0.01, 1.0), at_least=0)
     num_known: int | None = parameter(
-        200,
-        "number of nodes whose sensitive attribute is used, drawn among those outside validation and test where "
-        "it is known; None: all of them",
-        at_least=2,
+        200, "number of nodes outside validation and test whose sensitive attribute is used; None: all", at_least=2
     )
     backbone: Backbone = networks.backbone()
     num_layers: int = networks.num_layers()
     hidden: int = networks.hidden()
     dropout: float = networks.dropout()
-    estimator_epochs: int = parameter(
-        800, "epochs of the estimator, with the learning rate and weight decay of `training`", at_least=0
-    )
+    estimator_epochs: int = parameter(800, "epochs of the estimator, trained with the same settings", at_least=0)
 
     name = "fairgnn"
     summary = "adversarial debiasing, with sensitive attributes known for only some nodes"
@@ -68,33 +56,27 @@ class FairGNN(networks.Published):
     }
 
     def build(self, task: Task) -> Program:
-        # One logit is enough for two groups; more groups have one each.
-        outputs = 1 if task.num_groups == 2 else task.num_groups
-        estimator = GNN("gcn", (task.num_features, self.hidden, outputs), self.dropout)
-        encoder = GNN(self.backbone, (task.num_features, *[self.hidden] * self.num_layers), self.dropout)
-        adversary = nn.Linear(self.hidden, outputs)
-        return _Adversarial(estimator, encoder, adversary, self)
+        return _Adversarial(task, self)
 
 
 class _Adversarial(networks.SeveralOptimizers):
     draw: Tensor
 
-    def __init__(self, estimator: GNN, encoder: GNN, adversary: nn.Linear, settings: FairGNN) -> None:
+    def __init__(self, task: Task, settings: FairGNN) -> None:
         super().__init__()
-        self.estimator, self.encoder, self.adversary = estimator, encoder, adversary
-        self.classifier = nn.Linear(adversary.in_features, 1)
         self.settings = settings.with_params()
+        features, hidden = task.num_features, settings.hidden
+        # One logit is enough for two groups; more groups have one each.
+        outputs = 1 if task.num_groups == 2 else task.num_groups
+        self.estimator = GNN("gcn", (features, hidden, outputs), settings.dropout)
+        self.encoder = GNN(settings.backbone, (features, *[hidden] * settings.num_layers), settings.dropout)
+        self.adversary = nn.Linear(hidden, outputs)
+        self.classifier = nn.Linear(hidden, 1)
         # The seed of the draw of known nodes, kept so that a resumed fit draws the same ones.
         self.register_buffer("draw", torch.randint(2**62, ()))
-        # Entries disappear with their graph, so that a fitted model does not keep it alive.
-        self._beliefs: WeakKeyDictionary[Task, Tensor] = WeakKeyDictionary()
 
     def forward(self, task: Task) -> Tensor:
-        return two_logits(self.classifier(self._encode(task)))
-
-    def _encode(self, task: Task) -> Tensor:
-        hidden: Tensor = self.encoder(task.x, task.operator(self.encoder.backbone))
-        return hidden
+        return two_logits(self.classifier(networks.encode(self.encoder, task.x, task)))
 
     def configure(self, training: Training) -> None:
         self.optimizers = {
@@ -111,11 +93,11 @@ class _Adversarial(networks.SeveralOptimizers):
             optimizer.zero_grad()
             torch.autograd.backward(bce(self.estimator(task.x, task.operator("gcn"))[known], targets))
             optimizer.step()
-        self._beliefs.clear()
+        task.cache.pop(self, None)
 
     def epoch(self, task: Task) -> dict[str, float]:
         sens = self.beliefs(task)
-        hidden = self._encode(task)
+        hidden = networks.encode(self.encoder, task.x, task)
         logit = self.classifier(hidden)
         train = task.train_nodes
         by_label = bce(logit[train, 0], task.y[train].to(logit))
@@ -131,22 +113,21 @@ class _Adversarial(networks.SeveralOptimizers):
     @torch.no_grad()
     def beliefs(self, task: Task) -> Tensor:
         """Return the sensitive attribute, known or estimated: `(N, 1)`, or `(N, G)` for `G > 2` groups."""
-        if task not in self._beliefs:
+        if self not in task.cache:
             self.estimator.eval()
             beliefs: Tensor = self.estimator(task.x, task.operator("gcn")).sigmoid()
             known = self.known_nodes(task)
             beliefs[known] = self._indicators(task.sens[known])
-            self._beliefs[task] = beliefs
-        return self._beliefs[task]
+            task.cache[self] = beliefs
+        found: Tensor = task.cache[self]
+        return found
 
     def known_nodes(self, task: Task) -> Tensor:
         """Return the nodes whose sensitive attribute is used; never one of validation or test."""
         eligible = task.sens >= 0
-        for split in ("val", "test"):
-            if split in task.masks:
-                eligible = eligible & ~task.masks[split]
-        nodes = eligible.nonzero().flatten()
-        count = self.settings.num_known
+        for split in task.masks.keys() - {"train"}:
+            eligible = eligible & ~task.masks[split]
+        nodes, count = eligible.nonzero().flatten(), self.settings.num_known
         if count is not None and count < len(nodes):
             generator = torch.Generator().manual_seed(int(self.draw))
             nodes = nodes[torch.randperm(len(nodes), generator=generator)[:count].to(nodes.device)]
@@ -165,5 +146,4 @@ class _Adversarial(networks.SeveralOptimizers):
 
 
 def _covariance(sens: Tensor, score: Tensor) -> Tensor:
-    """Return the sum over the columns of `sens` of their absolute covariance with the score."""
     return ((sens - sens.mean(0)) * (score - score.mean(0))).mean(0).abs().sum()

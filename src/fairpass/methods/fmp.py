@@ -28,11 +28,9 @@ class FMP(NodeClassifier):
         \tfrac12 \|F - H\|^2 + \tfrac{\lambda_s}{2} \mathrm{tr}\big(F^\top (I - \tilde A) F\big)
         + \lambda_f \|D\, \mathrm{softmax}(F)\|_2^2 \;\text{ or }\; \lambda_f \|D\, \mathrm{softmax}(F)\|_1,
 
-    trained with cross-entropy. :math:`D` has a row for each pair of groups, :math:`1/N_b` on the one and
-    :math:`-1/N_a` on the other, so that :math:`D\,\mathrm{softmax}(F)` are the differences between their mean
-    predictions; the columns of nodes of unknown group are zero. With :math:`\gamma = 1/(1 + \lambda_s)`,
-    :math:`\beta = 1/(2\gamma)` and :math:`g(u) = \nabla_F \langle u, D\,\mathrm{softmax}(F)\rangle` at the
-    layer's input, a layer is
+    trained with cross-entropy. :math:`D\,\mathrm{softmax}(F)` are the differences between the groups' mean
+    predictions, one row for each pair of groups. With :math:`\gamma = 1/(1 + \lambda_s)`,
+    :math:`\beta = 1/(2\gamma)` and :math:`g(u) = \nabla_F \langle u, D\,\mathrm{softmax}(F)\rangle`, a layer is
 
     .. math::
         Y &= \gamma H + (1 - \gamma) \tilde A F, &
@@ -40,10 +38,9 @@ class FMP(NodeClassifier):
         \bar u &= u + \beta D\, \mathrm{softmax}\big(Y - \gamma g(u)\big), &
         F' &= Y - \gamma g\big(\mathrm{prox}(\bar u)\big),
 
-    where :math:`\mathrm{prox}(u) = \frac{2\lambda_f}{2\lambda_f + \beta} u` for the squared norm (`"l2"`), and clips
-    each entry to :math:`[-\lambda_f, \lambda_f]` for `"l1"`. A clipped dual moves no node further than about
-    :math:`\lambda_f / N_a`, next to nothing on large graphs. The other step is mild, too: the slope of a softmax is
-    at most 1/2, so a layer removes at most about a quarter of a difference.
+    where :math:`\mathrm{prox}(u) = \frac{2\lambda_f}{2\lambda_f + \beta} u` for `"l2"`, and clips each entry to
+    :math:`[-\lambda_f, \lambda_f]` for `"l1"`. A clipped dual hardly moves any node of a large graph. The other step
+    is mild, too: a softmax has slope 1/2 at most, so a layer removes at most about a quarter of a difference.
     """
 
     K: int = parameter(5, "number of message passing layers", Integers(1, 6), Choice(2, 5), at_least=1)
@@ -53,9 +50,7 @@ class FMP(NodeClassifier):
     lambda_s: float = parameter(
         3.0, "weight of smoothness", LogUniform(0.1, 10), Choice(1.0, 3.0), at_least=0, per_member=True
     )
-    penalty: Penalty = parameter(
-        "l2", '`"l2"` for the squared norm of the differences, `"l1"` for the sum of their absolute values'
-    )
+    penalty: Penalty = parameter("l2", 'squared norm (`"l2"`) or sum of absolute values (`"l1"`) of the differences')
     num_layers: int = networks.num_layers()
     hidden: int = networks.hidden()
     dropout: float = networks.dropout(0.0, searched=False)
@@ -64,7 +59,7 @@ class FMP(NodeClassifier):
     summary = "message passing with a primal-dual step towards equal mean predictions"
     recommended_training = Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
     search_order = ("lambda_f", "lambda_s", "K")
-    joins_populations = True
+    trains_alone = False
 
     def build(self, task: Task) -> Program:
         mlp = MLP(task.num_features, task.num_classes, self.num_layers, self.hidden, self.dropout)
@@ -72,14 +67,8 @@ class FMP(NodeClassifier):
 
 
 class _FairMessagePassing(Program):
-    """An MLP and message passing.
-
-    Buffers of the fitted graph: `duals` `(K, pairs, c)`, the factors of the groups' contrasts in each layer, and
-    `scales`, the weight of a node of each group.
-    """
-
-    duals: Tensor | None
-    scales: Tensor | None
+    duals: Tensor | None  # (K, pairs, c), those of the fitted graph
+    scales: Tensor | None  # (G,), the weight of a node of each group
 
     def __init__(self, mlp: MLP, propagation: "FMPPropagation", task: Task) -> None:
         super().__init__()
@@ -97,9 +86,8 @@ class _FairMessagePassing(Program):
         return self._propagate(task, task.groups)[0]
 
     def _propagate(self, task: Task, groups: Groups, duals: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        moved: tuple[Tensor, Tensor] = self.propagation(
-            self.mlp(task.x), task.operator("gcn"), GroupGaps(groups), duals
-        )
+        gaps, H = GroupGaps(groups), self.mlp(task.x)
+        moved: tuple[Tensor, Tensor] = self.propagation(H, task.operator("gcn"), gaps, duals)
         return moved
 
     @property
@@ -113,7 +101,6 @@ class _FairMessagePassing(Program):
         self.estimator.take(task.group_estimator)
 
     def score(self, task: Task, reference: ReferenceName, unknown_group: UnknownGroup) -> Tensor:
-        """Return the logits of nodes that are moved by the differences of the fitted graph, or by their own."""
         shares = group_shares(task, self.num_groups, unknown_group, self.estimator)
         if reference == "batch" or self.scales is None:
             return super().score(task, reference, unknown_group)
@@ -123,12 +110,12 @@ class _FairMessagePassing(Program):
         super().check_state()
         self.estimator.check(self.num_groups, self.num_features)
         pairs = self.num_groups * (self.num_groups - 1) // 2
-        shapes = {"duals": (self.propagation.K, pairs, self.num_classes), "scales": (self.num_groups,)}
-        check_buffers(self, shapes)
+        duals = (self.propagation.K, pairs, self.num_classes)
+        check_buffers(self, {"duals": duals, "scales": (self.num_groups,)})
 
 
 class FMPPropagation(nn.Module):
-    """The message passing of :class:`FMP`, without learnt parameters."""
+    """The layers of :class:`FMP`, without learnt parameters."""
 
     per_member = FMP.per_member
 
@@ -140,12 +127,10 @@ class FMPPropagation(nn.Module):
 
     @property
     def gamma(self) -> float | Tensor:
-        """Return the step size."""
         return 1 / (1 + self.lambda_s)
 
     @property
     def beta(self) -> float | Tensor:
-        """Return the dual step size."""
         return (1 + self.lambda_s) / 2
 
     def forward(
@@ -156,20 +141,17 @@ class FMPPropagation(nn.Module):
         With `duals` of other nodes, these move the nodes instead of their own differences.
         """
         F, gamma, used = H, self.gamma, []
-        for layer in range(self.K):
+        for k in range(self.K):
             Y = gamma * H + (1 - gamma) * (adjacency @ F)
-            u = self.dual(F, Y, gaps) if duals is None else duals[layer]
+            u = self.dual(F, Y, gaps) if duals is None else duals[k]
             F = Y - gamma * gaps.gradient(u, _softmax(F))
             used.append(u)
         return F, torch.stack(used)
 
     def dual(self, F: Tensor, Y: Tensor, gaps: "GroupGaps") -> Tensor:
-        """Return the dual that moves `Y` so that the groups' mean predictions are closer, with gradients at `F`."""
-        u = gaps.inverse @ gaps(_softmax(Y)) / self.gamma
+        u: Tensor = gaps.inverse @ gaps(_softmax(Y)) / self.gamma
         ahead = Y - self.gamma * gaps.gradient(u, _softmax(F))
-        return self._prox(u + self.beta * gaps(_softmax(ahead)))
-
-    def _prox(self, u: Tensor) -> Tensor:
+        u = u + self.beta * gaps(_softmax(ahead))
         if self.penalty == "l1":
             limit = torch.as_tensor(self.lambda_f, dtype=u.dtype, device=u.device)
             return u.clamp(-limit, limit)
@@ -177,12 +159,7 @@ class FMPPropagation(nn.Module):
 
 
 class GroupGaps:
-    """`D`: the difference between the groups' means, a row for each pair of groups.
-
-    Attributes:
-        transposed: `D'`, `(N, pairs)`.
-        inverse: pseudo-inverse of `D D'`, `(pairs, pairs)`.
-    """
+    """`D`, the differences between the groups' means; `transposed` is `D'`, `inverse` the pseudo-inverse of `D D'`."""
 
     def __init__(self, groups: Groups) -> None:
         count = groups.membership.shape[1]
@@ -195,7 +172,6 @@ class GroupGaps:
         self.inverse = torch.linalg.pinv(gram, rtol=1e-9, hermitian=True).to(self.transposed)
 
     def __call__(self, values: Tensor) -> Tensor:
-        """Return `D values`, `(pairs, c)`."""
         return self.transposed.mT @ values
 
     def gradient(self, u: Tensor, probabilities: Tensor) -> Tensor:

@@ -11,18 +11,12 @@ from fairpass.training import Task
 
 @torch.no_grad()
 def logits_of(model: NodeClassifier, data: Data) -> Tensor:
-    """Return the logits of all nodes, on the CPU."""
-    task = Task(data, model.training.device, need_masks=False)
-    model.program_.eval()
-    logits: Tensor = model.program_(task)
+    logits: Tensor = model.program_.eval()(Task(data, model.training.device, need_masks=False))
     return logits.cpu()
 
 
 def likeness(logits: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Return the similarity of nodes `first` and `second` (indices that broadcast), from 0 to 1 for equal logits.
-
-    It is the Gaussian kernel of their logits, as wide as the spread of all logits, so it is comparable between models.
-    """
+    """Return the Gaussian kernel of the logits of nodes `first` and `second`, as wide as the spread of all logits."""
     width = spread(logits, None).clamp(min=1e-12)
     return (-(logits[first] - logits[second]).square().sum(-1) / width).exp()
 

@@ -22,24 +22,20 @@ class MMD(NodeClassifier):
         -\frac{1}{|V_{train}|} \sum_{i \in V_{train}} \log \hat Y_{i y_i} + w\, \mathrm{MMD}^2(\hat Y), \qquad
         \mathrm{MMD}^2 = u^\top K u, \quad K_{ij} = e^{-\alpha \|\hat Y_i - \hat Y_j\|^2},
 
-    with :math:`u_i = 1/N_0` on the first group and :math:`-1/N_1` on the second, summed over all pairs of more than two
-    groups. Nodes of unknown group are left out. With `weight=0` it is the plain network, bit by bit.
+    with :math:`u_i = 1/N_0` on the first group, :math:`-1/N_1` on the second and 0 where the group is unknown; for more
+    than two groups, summed over their pairs. With `weight=0` it is the plain network, bit by bit.
     """
 
     weight: float = parameter(
         1.0,
-        "weight `w` of the discrepancy",
+        "weight of the discrepancy",
         LogUniform(0.1, 100),
         Choice(0.1, 1.0, 10.0, 100.0),
         at_least=0,
         per_member=True,
     )
     alpha: float = parameter(
-        1.0,
-        r"parameter :math:`\alpha` of the Gaussian kernel between predictions",
-        LogUniform(0.1, 30),
-        above=0,
-        per_member=True,
+        1.0, r":math:`\alpha` of the kernel between predictions", LogUniform(0.1, 30), above=0, per_member=True
     )
     backbone: Backbone = networks.backbone()
     num_layers: int = networks.num_layers()
@@ -48,7 +44,6 @@ class MMD(NodeClassifier):
 
     name = "mmd"
     summary = "graph neural network, with the discrepancy between groups' predictions in its loss"
-    joins_populations = True
 
     @property
     def trains_alone(self) -> bool:
@@ -70,8 +65,5 @@ class _Regularised(networks.Network):
         loss = cross_entropy(logits, task)
         if not isinstance(self.weight, Tensor) and not self.weight:
             return loss
-        return loss + as_kernel_argument(self.weight) * self.discrepancy(logits, task)
-
-    def discrepancy(self, logits: Tensor, task: Task) -> Tensor:
-        """Return the squared discrepancy between the groups' predictions."""
-        return Discrepancy(task.groups).value(logits.softmax(-1), as_kernel_argument(self.alpha))
+        squared = Discrepancy(task.groups).value(logits.softmax(-1), as_kernel_argument(self.alpha))
+        return loss + as_kernel_argument(self.weight) * squared

@@ -1,7 +1,6 @@
 """What several methods share: parameters of their networks, kinds of programs, and published settings."""
 
 from collections.abc import Mapping
-from math import inf
 from typing import Any, ClassVar, Self
 
 import torch
@@ -10,9 +9,8 @@ from torch import Tensor
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import Encoder
 from fairpass.nn.convolution import Backbone
-from fairpass.parameters import Choice, LogUniform, parameter
-from fairpass.training import Program, Task, Training
-from fairpass.training.program import cross_entropy
+from fairpass.parameters import Choice, parameter
+from fairpass.training import Program, Task
 
 
 def backbone() -> Any:
@@ -32,22 +30,21 @@ def dropout(default: float = 0.5, *, searched: bool = True, **declaration: Any) 
     return parameter(default, "probability of dropping a hidden unit", search, at_least=0, below=1, **declaration)
 
 
-def penalty(*grid: float) -> Any:
-    """Declare the penalty of logistic regressions; the range of its search is for standardised features."""
-    text = "inverse strength of the regressions' penalty"
-    return parameter(1.0, text, LogUniform(1e-3, 100), Choice(*grid), above=0, below=inf)
-
-
 def widths(classifier: Any, task: Task) -> tuple[int, ...]:
-    """Return the widths of a network with `num_layers` and `hidden`, from the features to the classes."""
     return (task.num_features, *[classifier.hidden] * (classifier.num_layers - 1), task.num_classes)
+
+
+def encode(network: Encoder, x: Tensor, task: Task) -> Tensor:
+    """Return the output of a network on a graph with features `x`."""
+    encoded: Tensor = network(x, None if network.backbone is None else task.operator(network.backbone))
+    return encoded
 
 
 class Published(NodeClassifier):
     """A method whose authors published settings for the benchmark graphs."""
 
+    # For "german" or, with one backbone only, "german/gin": parameters and training settings, if not the defaults.
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """For "german" or, with one backbone only, "german/gin": parameters and training settings, if not the defaults."""
 
     @classmethod
     def authors(cls, data_set: str, *, backbone: Backbone = "gcn", **training: Any) -> Self:
@@ -78,28 +75,13 @@ class Network(Program):
         return self.network.dropout > 0
 
     def forward(self, task: Task) -> Tensor:
-        backbone = self.network.backbone
-        logits: Tensor = self.network(task.x, None if backbone is None else task.operator(backbone))
-        return logits
-
-
-class ClosedForm(Program):
-    """A model that `prepare` finds completely, so that there is nothing to train."""
-
-    is_random = False
-
-    def configure(self, training: Training) -> None:
-        self.optimizers = {}
-
-    def epoch(self, task: Task) -> dict[str, float]:
-        return {"loss": float(cross_entropy(self(task), task))}
+        return encode(self.network, task.x, task)
 
 
 class SeveralOptimizers(Program):
     """Networks that are trained in turn, each by its own optimizer."""
 
     def minimise(self, loss: Tensor, *optimizers: str) -> float:
-        """Take a step of some optimizers on a loss, and return it."""
         self.zero_grad()  # all networks, because a loss also reaches those that it must not change
         torch.autograd.backward(loss)
         for name in optimizers:

@@ -1,8 +1,8 @@
 """NIFTY: representations that do not change when the sensitive attribute is flipped and the graph is perturbed."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -25,32 +25,22 @@ View = tuple[Tensor, SparseOperator]
 class NIFTY(networks.Published):
     r"""NIFTY (Agarwal et al. 2021, `arXiv:2102.13186 <https://arxiv.org/abs/2102.13186>`_).
 
-    Each epoch draws two views of the graph. Both lose random edges, and one random number is added to random columns
-    other than the sensitive one; in the second view the sensitive column is flipped. The encoder's output for view
-    :math:`v` goes through the projector to :math:`p_v`, and on through the predictor to :math:`q_v`. With
-    :math:`D(q, p) = -\cos(q, p)` averaged over the training nodes, without gradient through `p`, these three networks
-    take a step on
+    Each epoch draws two views of the graph. Both lose random edges, and one random number is added to random columns;
+    in the second view the sensitive column is flipped. An encoder and a projector turn view :math:`v` into
+    :math:`p_v`, and a predictor that into :math:`q_v`. They take a step on :math:`L_s`, with
+    :math:`D(q, p) = -\cos(q, p)` averaged over the training nodes and no gradient through `p`; then encoder and
+    classifier take one on :math:`L_c`:
 
-    .. math:: L_s = \lambda \tfrac12 \big(D(q_1, p_2) + D(q_2, p_1)\big),
+    .. math::
+        L_s = \lambda \tfrac12 \big(D(q_1, p_2) + D(q_2, p_1)\big), \qquad
+        L_c = (1 - \lambda) \tfrac12 \big(\mathrm{BCE}_1 + \mathrm{BCE}_2\big).
 
-    and then encoder and classifier take one, with the same views encoded again, on
-
-    .. math:: L_c = (1 - \lambda) \tfrac12 \big(\mathrm{BCE}_1 + \mathrm{BCE}_2\big).
-
-    The encoder is one convolution; the weights of all layers are divided by their spectral norm. Predictions use the
-    original graph.
-
-    The sensitive attribute must be a column of `x` with two values, which are swapped. Nodes of unknown group keep
-    theirs and are left out of :math:`L_s`.
+    The encoder is one convolution; all weights are divided by their spectral norm. The sensitive attribute must be a
+    column of `x` with two values. Nodes of unknown group keep theirs and are left out of :math:`L_s`.
     """
 
     similarity: float = parameter(
-        0.5,
-        r"weight :math:`\lambda` of similarity against labels",
-        Uniform(0.1, 0.9),
-        Choice(0.4, 0.6, 0.8),
-        at_least=0,
-        at_most=1,
+        0.5, r":math:`\lambda`, weight of similarity", Uniform(0.1, 0.9), Choice(0.4, 0.6, 0.8), at_least=0, at_most=1
     )
     drop_edges: float = parameter(
         0.1, "share of dropped edges", LogUniform(1e-3, 0.5), Choice(0.001, 0.1), at_least=0, at_most=1
@@ -71,10 +61,8 @@ class NIFTY(networks.Published):
 
     def build(self, task: Task) -> Program:
         if task.sens_column is None:
-            raise DataError(
-                "'data.sens_column' must be the column of 'data.x' that NIFTY flips (got None: the sensitive "
-                "attribute is not among the features)"
-            )
+            given = "None: the sensitive attribute is not among the features"
+            raise DataError(f"'data.sens_column' must be the column of 'data.x' that NIFTY flips (got {given})")
         return _Contrastive(task.num_features, self)
 
 
@@ -83,14 +71,16 @@ class _Contrastive(networks.SeveralOptimizers):
         super().__init__()
         self.settings, width = settings.with_params(), settings.hidden
         self.encoder = convolution(settings.backbone, num_features, width)
-        self.projector = nn.Sequential(*_block(width), nn.ReLU(), *_block(width))
-        self.predictor = nn.Sequential(*_block(width), nn.ReLU(), nn.Linear(width, width))
+        linear, norm = partial(nn.Linear, width, width), partial(nn.BatchNorm1d, width)
+        self.projector = nn.Sequential(linear(), norm(), nn.ReLU(), linear(), norm())
+        self.predictor = nn.Sequential(linear(), norm(), nn.ReLU(), linear())
         self.classifier = nn.Linear(width, 1)
         for part in (self.projector, self.predictor, self.classifier):
             part.apply(_draw_weights)
-        _normalise_weights(self)
-        # Entries disappear with their graph, so that a fitted model does not keep it alive.
-        self._views: WeakKeyDictionary[Task, Views] = WeakKeyDictionary()
+        for module in list(self.modules()):
+            weight = getattr(module, "weight", None)
+            if isinstance(weight, nn.Parameter) and weight.dim() == 2:
+                spectral_norm(module)  # divides the weights at each use
 
     def forward(self, task: Task) -> Tensor:
         return two_logits(self.classifier(self.encoder(task.x, task.operator(self.settings.backbone))))
@@ -102,10 +92,9 @@ class _Contrastive(networks.SeveralOptimizers):
         }
 
     def epoch(self, task: Task) -> dict[str, float]:
-        if task not in self._views:
-            self._views[task] = Views(task, self.settings)
-        views = self._views[task].draw()
-        weight = self.settings.similarity
+        if self not in task.cache:
+            task.cache[self] = Views(task, self.settings)
+        views, weight = task.cache[self].draw(), self.settings.similarity
         # Each use of a weight iterates its spectral norm again; with the cache both views have the same.
         with parametrize.cached():
             similarity = self._similarity_loss(views, task)
@@ -140,15 +129,12 @@ class Views:
         known = task.sens >= 0
         values = torch.unique(column[known])
         if len(values) != 2:
-            raise DataError(
-                f"'data.x' must have two values in its sensitive column {self.column} for NIFTY to flip "
-                f"(got {len(values)})"
-            )
+            where = f"its sensitive column {self.column}"
+            raise DataError(f"'data.x' must have two values in {where} for NIFTY to flip (got {len(values)})")
         self._flipped = torch.where(known, values.sum() - column, column)
         self._edges = EdgeDropout(task, settings.backbone, settings.drop_edges)
 
     def draw(self) -> tuple[View, View]:
-        """Return features and operator of both views."""
         first, second = self._noisy(), self._noisy()
         second[:, self.column] = self._flipped
         return (first, self._edges.draw()), (second, self._edges.draw())
@@ -162,8 +148,7 @@ class Views:
 class EdgeDropout:
     """Draws a backbone's operator of the graph without some of its edges.
 
-    The sparsity pattern is found once. A draw sets dropped entries to zero and normalises again, which takes as long as
-    a few products. Only attention, which has no zeros, needs a new pattern each time.
+    Dropped entries of one pattern are set to zero; only attention, which has no zeros, needs a new pattern each time.
     """
 
     def __init__(self, task: Task, backbone: Backbone, share: float) -> None:
@@ -179,7 +164,6 @@ class EdgeDropout:
         self.num_pairs, self.dtype = len(pairs), task.x.dtype
 
     def draw(self) -> SparseOperator:
-        """Return the operator of one random subgraph."""
         if self.share == 0:
             return self.whole
         structure = self.structure
@@ -188,35 +172,19 @@ class EdgeDropout:
         if self.backbone == "gat":
             edges = torch.stack([structure.col, structure.row])[:, kept]
             return SparseOperator.from_edge_index(edges, structure.num_nodes, "gat", dtype=self.dtype)
-        values = kept.to(self.dtype)
+        values = (kept & self.neighbour if self.backbone == "sage" else kept).to(self.dtype)
+        if self.backbone != "gin":
+            degrees = (structure.with_values(values) @ values.new_ones((structure.num_nodes, 1)))[:, 0]
         if self.backbone == "sage":
-            values = values * self.neighbour
-            values = values / self._degrees(values)[structure.row].clamp(min=1)
-            return SparseOperator(structure.with_values(values), structure.transposed_with_values(values))
-        if self.backbone == "gcn":
-            scale = self._degrees(values).rsqrt()
+            values = values / degrees[structure.row].clamp(min=1)
+        elif self.backbone == "gcn":
+            scale = degrees.rsqrt()
             values = values * scale[structure.row] * scale[structure.col]
-        matrix = structure.with_values(values)
-        transpose = matrix if structure.is_symmetric else structure.transposed_with_values(values)
-        return SparseOperator(matrix, transpose)
-
-    def _degrees(self, values: Tensor) -> Tensor:
-        return (self.structure.with_values(values) @ values.new_ones((self.structure.num_nodes, 1)))[:, 0]
-
-
-def _block(width: int) -> list[nn.Module]:
-    return [nn.Linear(width, width), nn.BatchNorm1d(width)]
+        matrix, symmetric = structure.with_values(values), structure.is_symmetric and self.backbone != "sage"
+        return SparseOperator(matrix, matrix if symmetric else structure.transposed_with_values(values))
 
 
 def _draw_weights(module: nn.Module) -> None:
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         nn.init.zeros_(module.bias)
-
-
-def _normalise_weights(module: nn.Module) -> None:
-    """Divide every weight matrix by its spectral norm at each use."""
-    for part in list(module.modules()):
-        weight = getattr(part, "weight", None)
-        if isinstance(weight, nn.Parameter) and weight.dim() == 2:
-            spectral_norm(part)

@@ -1,110 +1,17 @@
-"""The baselines without fairness: a constant, logistic regression, and networks with and without the graph."""
+"""The networks without fairness, and their decisions with one threshold per group."""
 
-import logging
-import warnings
-from typing import ClassVar
-
-import torch
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from torch import Tensor
+from typing import ClassVar, Literal
 
 from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
 from fairpass.nn import Encoder
 from fairpass.nn.convolution import EncoderKind
-from fairpass.parameters import Choice
+from fairpass.parameters import Choice, parameter
 from fairpass.training import Program, Task, Training
-from fairpass.training.program import two_logits
+from fairpass.training.settings import Postprocess
 
-logger = logging.getLogger(__name__)
-
-# Of logistic regression; standardised features need a few dozen.
-_MAX_ITERATIONS = 1000
-
-
-class Constant(NodeClassifier):
-    """Predicts the same for every node: the frequencies of the labels among training and validation nodes."""
-
-    name = "constant"
-    summary = "the most frequent label for every node; its group differences are 0"
-    recommended_training = Training(epochs=1)
-    learns_by_epochs = False
-
-    def build(self, task: Task) -> Program:
-        return _Frequencies(task.num_classes)
-
-
-class _Frequencies(networks.ClosedForm):
-    logits: Tensor
-
-    def __init__(self, num_classes: int) -> None:
-        super().__init__()
-        self.register_buffer("logits", torch.zeros(num_classes))
-
-    def epoch(self, task: Task) -> dict[str, float]:
-        # Validation is included because the benchmarks' training labels are balanced by design.
-        seen = task.y[(task.masks["train"] | task.masks["val"]) & (task.y >= 0)]
-        counts = torch.bincount(seen, minlength=len(self.logits)).to(self.logits)
-        self.logits.copy_((counts / counts.sum()).clamp(min=1e-6).log())
-        return {"loss": float(-self.logits[seen].mean())}
-
-    def forward(self, task: Task) -> Tensor:
-        return self.logits.expand(task.num_nodes, -1)
-
-
-class Logistic(NodeClassifier):
-    r"""Logistic regression on the features of the training nodes, by scikit-learn, without the edges.
-
-    The coefficients :math:`w` and intercepts :math:`b` minimise
-
-    .. math:: \frac12 \|w\|^2 + C \sum_{i \in V_{train}} -\log \mathrm{softmax}(w x_i + b)_{y_i}.
-
-    The penalty treats all columns alike, so the features should be scaled. The result does not depend on the seed or
-    the optimizer's settings, and there is only one epoch.
-    """
-
-    C: float = networks.penalty(0.01, 0.1, 1.0, 10.0)
-
-    name = "logistic"
-    summary = "logistic regression on the features, no graph, no fairness"
-    recommended_training = Training(epochs=1)
-    learns_by_epochs = False
-
-    def build(self, task: Task) -> Program:
-        return _Regression(task.num_features, task.num_classes, self.C)
-
-
-class _Regression(networks.ClosedForm):
-    """Buffers: `coefficients` `(R, d)` and `intercepts` `(R,)`; `R` is 1 for two classes, else their number."""
-
-    coefficients: Tensor
-    intercepts: Tensor
-
-    def __init__(self, num_features: int, num_classes: int, C: float) -> None:
-        super().__init__()
-        self.C = C
-        rows = 1 if num_classes == 2 else num_classes
-        self.register_buffer("coefficients", torch.zeros(rows, num_features))
-        self.register_buffer("intercepts", torch.zeros(rows))
-
-    def prepare(self, task: Task, training: Training) -> None:
-        nodes = task.train_nodes
-        found = LogisticRegression(C=self.C, max_iter=_MAX_ITERATIONS)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the message below says what helps
-            found.fit(task.x[nodes].double().cpu().numpy(), task.y[nodes].cpu().numpy())
-        if max(found.n_iter_) >= _MAX_ITERATIONS:
-            logger.warning(
-                "logistic regression did not converge within %s iterations (scaled features or a smaller 'C' help)",
-                f"{_MAX_ITERATIONS:,}",
-            )
-        self.coefficients.copy_(torch.from_numpy(found.coef_))
-        self.intercepts.copy_(torch.from_numpy(found.intercept_))
-
-    def forward(self, task: Task) -> Tensor:
-        logits = task.x @ self.coefficients.T + self.intercepts
-        return two_logits(logits) if logits.shape[-1] == 1 else logits
+Base = Literal["logistic", "mlp", "gcn", "gin", "gat", "sage"]
+_BASES = Choice("logistic", "mlp", "gcn", "sage")
 
 
 class GCN(NodeClassifier):
@@ -117,7 +24,10 @@ class GCN(NodeClassifier):
     name = "gcn"
     summary = "graph convolutional network, no fairness"
     backbone: ClassVar[EncoderKind] = "gcn"
-    joins_populations = True
+
+    @property
+    def trains_alone(self) -> bool:
+        return self.backbone == "gat"
 
     def build(self, task: Task) -> Program:
         return networks.Network(Encoder(self.backbone, networks.widths(self, task), self.dropout))
@@ -137,7 +47,6 @@ class GAT(GCN):
     name = "gat"
     summary = "graph attention network, no fairness"
     backbone = "gat"
-    joins_populations = False
 
 
 class SAGE(GCN):
@@ -152,11 +61,47 @@ class SAGE(GCN):
 
 
 class MLPClassifier(GCN):
-    """Multi-layer perceptron on the features, without the edges.
-
-    Its difference to a GCN is what the graph adds. With `num_layers=1` it is logistic regression.
-    """
+    """Multi-layer perceptron on the features, without the edges; with `num_layers=1`, logistic regression."""
 
     name = "mlp"
     summary = "multi-layer perceptron on the features, no graph, no fairness"
     backbone = "mlp"
+
+
+class Thresholds(NodeClassifier):
+    """A plain method with thresholds per group (Hardt et al. 2016, found by fairlearn).
+
+    The scores are those of the base method. The decisions meet `training.constraint` on the validation nodes, as with
+    `postprocess="thresholds"` of any other method.
+
+    **This treats people of different groups by different standards**, which is unlawful in places (in the United
+    States, for example, as disparate treatment in credit and hiring), and everybody's group must be known at
+    prediction. See `fairpass.metrics.GroupThresholds`.
+    """
+
+    base: Base = parameter("logistic", "the plain method, with its default parameters and training", _BASES, _BASES)
+
+    name = "thresholds"
+    summary = "a plain method with a threshold for each group, which must be known to predict"
+    recommended_training = Training(epochs=1)  # of the default base
+
+    def check_parameters(self) -> None:
+        if self.training is None:
+            self.training = self._plain.training
+
+    @property
+    def postprocess(self) -> Postprocess:
+        return "thresholds"
+
+    @property
+    def trains_alone(self) -> bool:
+        return self._plain.trains_alone
+
+    def build(self, task: Task) -> Program:
+        return self._plain.build(task)
+
+    @property
+    def _plain(self) -> NodeClassifier:
+        from fairpass.methods.registry import method
+
+        return method(self.base)()

@@ -14,13 +14,11 @@ from fairpass.training.program import scores
 
 
 def check_thresholds(task: Task) -> None:
-    """Raise `DataError` if no thresholds can be found on the validation nodes of a graph."""
     if task.num_classes != 2:
         raise DataError(f"'data.y' must have 2 labels for thresholds per group (got {task.num_classes})")
     nodes = task.nodes("val")
     sens = task.sens[nodes]
-    unknown = int((sens < 0).sum())
-    if unknown:
+    if unknown := int((sens < 0).sum()):
         raise DataError(f"'data.sens' must be known on validation for thresholds per group (got {unknown} unknown)")
     task.check_split("val")
     check_groups_have_both_labels(task.y[nodes].cpu().numpy(), sens.cpu().numpy(), task.group_names)
@@ -28,22 +26,16 @@ def check_thresholds(task: Task) -> None:
 
 @torch.no_grad()
 def fit_thresholds(program: Program, task: Task, training: Training) -> dict[str, Any]:
-    """Return what a model's header says of its thresholds: the rule, and how its decisions do on validation."""
+    """Return what a model's header says of its thresholds: the rule, and its metrics on validation."""
     program.eval()
     probabilities: Tensor = program(task).softmax(-1).cpu()
     nodes, y, sens = task.nodes("val").cpu(), task.y.cpu(), task.sens.cpu()
     rule = GroupThresholds.fit(y[nodes], scores(probabilities[nodes]), sens=sens[nodes], constraint=training.constraint)
     decided = torch.from_numpy(rule.decide(probabilities, sens=sens, seed=training.seed))
     numbers = SplitMetrics(y[nodes], sens[nodes])(scores(probabilities[nodes]), decided[nodes])
-    return {
-        "threshold": None,
-        "group_thresholds": rule.to_dict(),
-        "validation": {
-            "metrics": dict(zip(SplitMetrics.names, numbers.tolist(), strict=True)),
-            "selection": float(selection(numbers)),
-            "threshold": None,
-        },
-    }
+    metrics = dict(zip(SplitMetrics.names, numbers.tolist(), strict=True))
+    validation = {"metrics": metrics, "selection": float(selection(numbers)), "threshold": None}
+    return {"threshold": None, "group_thresholds": rule.to_dict(), "validation": validation}
 
 
 def decide_by_group(
@@ -54,7 +46,6 @@ def decide_by_group(
     sens = unknown if data.get("sens") is None else data.sens
     decided = torch.from_numpy(rule.decide(probabilities, sens=sens, seed=seed))
     decided = decided if nodes is None else decided[nodes]
-    undecided = int((decided < 0).sum())
-    if undecided:
+    if undecided := int((decided < 0).sum()):
         raise DataError(f"'data.sens' must be known for thresholds per group (got {undecided} nodes of unknown group)")
     return decided

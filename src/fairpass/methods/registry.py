@@ -6,25 +6,24 @@ A package adds a method by subclassing `NodeClassifier` and naming it in its `py
     mine = "my_package.my_module:MyClassifier"
 """
 
-import os
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from fairpass.errors import FairpassError
-from fairpass.methods.base import NodeClassifier
+from fairpass.methods.base import FilePath, NodeClassifier
 
 OWN: dict[str, str] = {
-    "constant": "fairpass.methods.plain:Constant",
+    "constant": "fairpass.methods.closed_form:Constant",
     "gcn": "fairpass.methods.plain:GCN",
     "gin": "fairpass.methods.plain:GIN",
     "gat": "fairpass.methods.plain:GAT",
     "sage": "fairpass.methods.plain:SAGE",
     "mlp": "fairpass.methods.plain:MLPClassifier",
-    "logistic": "fairpass.methods.plain:Logistic",
-    "thresholds": "fairpass.methods.thresholds:Thresholds",
-    "exponentiated-gradient": "fairpass.methods.exponentiated_gradient:ExponentiatedGradient",
+    "logistic": "fairpass.methods.closed_form:Logistic",
+    "thresholds": "fairpass.methods.plain:Thresholds",
+    "exponentiated-gradient": "fairpass.methods.closed_form:ExponentiatedGradient",
     "mmd": "fairpass.methods.mmd:MMD",
     "fmp": "fairpass.methods.fmp:FMP",
     "nifty": "fairpass.methods.nifty:NIFTY",
@@ -63,10 +62,8 @@ def method(name: str) -> type[NodeClassifier]:
     raise UnknownMethodError(f"'method' must be one of {', '.join(names())} (got {name!r})")
 
 
-def load_model(
-    path: str | os.PathLike[str], *, device: str | None = None, **code: Callable[..., Any]
-) -> NodeClassifier:
-    """Read a stored classifier of whichever method; see :meth:`NodeClassifier.load`."""
+def load_model(path: FilePath, *, device: str | None = None, **code: Callable[..., Any]) -> NodeClassifier:
+    """Read a stored classifier of any method; see :meth:`NodeClassifier.load`."""
     return NodeClassifier.load(path, device=device, **code)
 
 

@@ -1,7 +1,4 @@
-"""The settings file of a project, `fairpass.toml`: its sections as pydantic models, read strictly.
-
-The descriptions of the fields are the comments of the file that `fairpass init` writes.
-"""
+"""The settings file of a project, `fairpass.toml`; descriptions of fields are comments in a new one."""
 
 import re
 import tomllib
@@ -9,21 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 from fairpass.datasets.options import TableOptions
 from fairpass.errors import FairpassError, did_you_mean, validation_message
 
-# The same as `fairpass.methods.gmmd_program.Criterion`, without importing torch; a test compares the two.
+MANIFEST = "manifest.json"  # in the run directory
+# The same as `fairpass.methods.gmmd.Criterion`, without importing torch; a test compares the two.
 Criterion = Literal["dp", "eo", "odds"]
 
 # Where the defaults of a project differ from those of `from_tables`: an audit should run on tables with gaps.
@@ -72,7 +61,7 @@ class Choice(Settings):
 
     @model_validator(mode="after")
     def _no_contradiction(self) -> Self:
-        from fairpass.tuning.choice import check_wishes
+        from fairpass.tuning.front import check_wishes
 
         check_wishes(**self.model_dump())
         return self
@@ -101,14 +90,13 @@ class Tuning(Settings):
 
         Budget.of(self.budget)
         if self.criterion != "dp" and not any(map(_has_criterion, self.methods)):
-            able, tuned = ", ".join(filter(_has_criterion, names())), ", ".join(self.methods)
-            raise ValueError(
-                f"'criterion' must be 'dp' unless one of {able} is tuned (got {self.criterion!r} for {tuned})"
-            )
+            got = f"got {self.criterion!r} for {', '.join(self.methods)}"
+            able = ", ".join(filter(_has_criterion, names()))
+            raise ValueError(f"'criterion' must be 'dp' unless one of {able} is tuned ({got})")
         return self
 
     def fixed(self, method: str) -> dict[str, Any]:
-        """Return the settings that are the same in all configurations of a method."""
+        """Return the settings that all configurations of a method have in common."""
         return {"epochs": self.epochs, **({"criterion": self.criterion} if _has_criterion(method) else {})}
 
 
@@ -136,18 +124,19 @@ SECTIONS: Mapping[str, type[Settings]] = {
 }
 
 
-def _table_keys() -> dict[str, dict[str, str]]:
-    """Return the sections about tables: each key and the field of `TableOptions` that it sets."""
-    keys: dict[str, dict[str, str]] = {"data": {"nodes": "nodes", "edges": "edges"}}
-    for name, field in TableOptions.model_fields.items():
-        if isinstance(field.json_schema_extra, dict):
-            section, key = field.json_schema_extra["section"], field.json_schema_extra["key"]
-            keys.setdefault(str(section), {})[str(key or name)] = name
-    return keys
-
-
-TABLE_KEYS = _table_keys()
+# The sections about tables: each key and the field of `TableOptions` that it sets.
+TABLE_KEYS: dict[str, dict[str, str]] = {"data": {"nodes": "nodes", "edges": "edges"}}
+for _name, _field in TableOptions.model_fields.items():
+    if isinstance(_field.json_schema_extra, dict):
+        _section, _key = _field.json_schema_extra["section"], _field.json_schema_extra["key"]
+        TABLE_KEYS.setdefault(str(_section), {})[str(_key or _name)] = _name
 _SPELLINGS = {name: f"[{section}] '{key}'" for section, keys in TABLE_KEYS.items() for key, name in keys.items()}
+
+
+def _directory_name(name: str) -> str:
+    if not name or Path(name).name != name:
+        raise ValueError(f"'name' must be a name for a directory (got {name!r})")
+    return name
 
 
 class Config(Settings):
@@ -155,7 +144,7 @@ class Config(Settings):
 
     folder: Path
     file: str
-    name: str
+    name: Annotated[str, AfterValidator(_directory_name)]
     directory: str | None = None
     question: str = ""
     nodes: str
@@ -168,21 +157,12 @@ class Config(Settings):
     training: TrainingSection
     predictions: Predictions
 
-    @field_validator("name")
-    @classmethod
-    def _is_a_directory_name(cls, name: str) -> str:
-        if not name or Path(name).name != name:
-            raise ValueError(f"'name' must be a name for a directory (got {name!r})")
-        return name
-
     @property
     def run_directory(self) -> Path:
-        """The directory for all results."""
         return self.folder / (self.directory or f"runs/{self.name}")
 
     @property
     def table_paths(self) -> dict[str, Path]:
-        """The tables by their names in the file."""
         return {name: self.folder / name for name in (self.nodes, self.edges) if name is not None}
 
     def table_arguments(self) -> dict[str, Any]:
@@ -218,25 +198,19 @@ def load_config(path: str | Path) -> Config:
     for section in (*TABLE_KEYS, *SECTIONS):
         if not isinstance(values.setdefault(section, {}), dict):
             raise ConfigError(f"{path}: [{section}] must be a table with keys (got {values[section]!r})")
-    tables = _table_options({section: values.pop(section) for section in TABLE_KEYS}, path)
-    sections = {name: _read(kind, values.pop(name), f"{path}: [{name}] ") for name, kind in SECTIONS.items()}
-    about = {"folder": path.parent, "file": path.name, "name": path.parent.resolve().name, **values}
-    return _read(Config, {**about, **tables, **sections}, f"{path}: ")
-
-
-def _table_options(sections: Mapping[str, Mapping[str, Any]], path: Path) -> dict[str, Any]:
-    """Return `nodes`, `edges` and `tables` from the sections about tables; keys may be the library's own names, too."""
     options: dict[str, Any] = {}
-    for section, values in sections.items():
-        known = TABLE_KEYS[section]
-        _check_keys(values, {**known, **dict.fromkeys(known.values())}, f"{path}: [{section}] ")
-        for key, value in values.items():
+    for section, known in TABLE_KEYS.items():
+        # Keys may also be the names of the library's options.
+        _check_keys(values[section], {**known, **dict.fromkeys(known.values())}, f"{path}: [{section}] ")
+        for key, value in values.pop(section).items():
             if known.get(key, key) in options:
                 raise ConfigError(f"{path}: [{section}] '{key}' is given twice, under two names")
             options[known.get(key, key)] = value
-    files: dict[str, Any] = {name: options.pop(name) for name in ("nodes", "edges") if name in options}
-    tables = _read(TableOptions, {**TABLE_DEFAULTS, **options}, f"{path}: ")
-    return {**files, "tables": tables}
+    tables: dict[str, Any] = {name: options.pop(name) for name in ("nodes", "edges") if name in options}
+    tables["tables"] = _read(TableOptions, {**TABLE_DEFAULTS, **options}, f"{path}: ")
+    sections = {name: _read(kind, values.pop(name), f"{path}: [{name}] ") for name, kind in SECTIONS.items()}
+    about = {"folder": path.parent, "file": path.name, "name": path.parent.resolve().name, **values}
+    return _read(Config, {**about, **tables, **sections}, f"{path}: ")
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from fairpass.datasets import from_tables
 from fairpass.errors import DataError
 from fairpass.files import sha256
-from fairpass.projects.workspace import MANIFEST
+from fairpass.projects.config import MANIFEST
 
 # Options that hold for other tables as well; the encoding has all others.
 _LASTING = ("label", "sensitive", "missing_sensitive", "id", "source", "target", "drop", "text_encoding", "similarity")
@@ -81,35 +81,29 @@ def _tables_of_run(provenance: Mapping[str, Any], directory: Path) -> tuple[Path
             f"(it has neither {' nor '.join(_RECORDS)}): {_INSTEAD}"
         )
     of_run = _read(record).get("provenance") or {}
-    found: dict[str, Path | None] = {}
+    found: dict[str, Path | None] = {"nodes": None, "edges": None}
     for table in ("nodes", "edges"):
         origin = provenance[table]
         if origin["sha256"] != (of_run.get(table) or {}).get("sha256"):
             raise DataError(f"the run in {str(directory)!r} and the model were not made from the same {table}")
-        found[table] = None if origin["sha256"] is None else _unchanged(table, origin, directory)
+        if origin["sha256"] is None:
+            continue
+        # The project may have been moved, or the working directory is not that of the run.
+        paths = [*_in_project(table, directory), Path(origin["source"])]
+        there = [path for path in paths if path.is_file()]
+        found[table] = next((path for path in there if _is_same(path, origin)), None)
+        if found[table] is None:
+            path = (there or paths)[0]
+            what = "has changed since the model was fitted" if there else f"of the run in {str(directory)!r} is missing"
+            raise DataError(f"the table of {table} {str(path)!r} {what}: {_INSTEAD}")
     if found["nodes"] is None:
         raise DataError(f"the graph of {str(directory)!r} was not read from files: {_INSTEAD}")
     return found["nodes"], found["edges"]
 
 
-def _unchanged(table: str, origin: Mapping[str, str], directory: Path) -> Path:
-    """Return the path of a table of a run; raise if it has changed or is missing."""
-    # The project may have been moved, or the working directory is not that of the run.
-    paths = [*_in_project(table, directory), Path(origin["source"])]
-    there = [path for path in paths if path.is_file()]
-    same = [path for path in there if _is_same(path, origin)]
-    if same:
-        return same[0]
-    if there:
-        raise DataError(f"the table of {table} {str(there[0])!r} has changed since the model was fitted: {_INSTEAD}")
-    raise DataError(f"the table of {table} {str(paths[0])!r} of the run in {str(directory)!r} is missing: {_INSTEAD}")
-
-
 def _in_project(table: str, directory: Path) -> list[Path]:
     """Return where a project has a table: the manifest has its path, relative to the folder of the settings file."""
-    if not (directory / MANIFEST).is_file():
-        return []
-    asked = _read(directory / MANIFEST).get("asked") or {}
+    asked = (_read(directory / MANIFEST).get("asked") or {}) if (directory / MANIFEST).is_file() else {}
     inside = Path(asked.get("directory") or f"runs/{asked.get('name')}")
     name = (asked.get("data") or {}).get(table)
     whole = directory.resolve()
@@ -120,12 +114,9 @@ def _in_project(table: str, directory: Path) -> list[Path]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise DataError(f"{str(path)!r} is damaged: {_INSTEAD}")
-    return document
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise DataError(f"{str(path)!r} is damaged: {_INSTEAD}") from None
 
 
 def _named_tables(place: str, *, made: bool) -> tuple[Path, Path | None]:
@@ -139,8 +130,8 @@ def _named_tables(place: str, *, made: bool) -> tuple[Path, Path | None]:
     if not pairs:
         what = "is the table of nodes only" if Path(place).is_file() else "is neither"
         raise DataError(f"the fitted graph must be given as a run directory, or as NODES,EDGES ({place!r} {what})")
-    complete = [pair for pair in pairs if all(path.is_file() for path in pair)]
-    if not complete:
-        missing = next(path for path in pairs[0] if not path.is_file())
-        raise DataError(f"there is no table {str(missing)!r} (of the fitted graph, {place!r})")
-    return complete[0]
+    for pair in pairs:
+        if all(path.is_file() for path in pair):
+            return pair
+    missing = next(path for path in pairs[0] if not path.is_file())
+    raise DataError(f"there is no table {str(missing)!r} (of the fitted graph, {place!r})")

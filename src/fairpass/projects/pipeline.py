@@ -1,21 +1,42 @@
-"""Run a project step by step; steps that are done and still valid are skipped."""
+"""Run a project step by step in its run directory; steps that are done and still valid are skipped."""
 
 import hashlib
 import json
+import platform
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
 
 from torch_geometric.data import Data
 
 from fairpass import __version__
+from fairpass.datasets import from_tables
+from fairpass.datasets.splits import check_cells
 from fairpass.errors import DataError
-from fairpass.files import sha256
-from fairpass.projects.config import Config
+from fairpass.files import read_document, sha256, write_document
+from fairpass.methods import NodeClassifier, load_model
+from fairpass.projects.config import MANIFEST, Config
 from fairpass.projects.steps import STEPS, Step
-from fairpass.projects.workspace import Record, Workspace
+
+_KIND = "fairpass run"
+_LIBRARIES = ("torch", "torch-geometric", "numpy", "pandas", "scikit-learn", "optuna")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcome of a step, as the manifest has it."""
+
+    status: str  # "running", "done", "failed" or "interrupted"
+    inputs: str  # hash of everything that the result depends on
+    started: str
+    seconds: float | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)  # files, relative to the run directory: SHA-256
+    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -29,88 +50,137 @@ class Event:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Done:
-    """The outcome of a run: the steps that it made, and those that were done before."""
+class Workspace:
+    """A configuration and its run directory; the manifest says which steps are done."""
 
-    workspace: Workspace
-    made: tuple[str, ...]
-    skipped: tuple[str, ...]
+    def __init__(
+        self, config: Config, show: Callable[[float, str], object], on_data: Callable[[Data], object] | None = None
+    ) -> None:
+        self.config, self.show, self._on_data = config, show, on_data
+        self.directory = config.run_directory
+        self.resuming = False  # whether the current step continues after an interruption
+        self.made: tuple[str, ...] = ()  # steps of this run, and those that were done before
+        self.skipped: tuple[str, ...] = ()
+        self.steps: dict[str, Record] = {}
+        if self.path(MANIFEST).exists():
+            try:
+                self.steps = read_document(
+                    self.path(MANIFEST),
+                    _KIND,
+                    lambda manifest: {name: Record(**record) for name, record in manifest["steps"].items()},
+                )
+            except DataError as error:
+                raise DataError(f"{error}: remove it, or choose another directory") from None
+
+    @cached_property
+    def data(self) -> Data:
+        data = from_tables(**self.config.table_arguments())
+        check_cells(data)
+        if self._on_data is not None:
+            self._on_data(data)
+        return data
+
+    def path(self, name: str) -> Path:
+        return self.directory / name
+
+    def write(self, name: str, document: Any) -> str:
+        write_document(self.path(name), document)
+        return name
+
+    def read(self, name: str) -> Any:
+        return json.loads(self.path(name).read_text(encoding="utf-8"))
+
+    def models(self) -> dict[str, list[NodeClassifier]]:
+        files: dict[str, list[str]] = self.read("models.json")["models"]
+        return {name: [load_model(self.path(file)) for file in each] for name, each in files.items()}
+
+    def inputs(self, step: Step) -> str:
+        """Return a hash of everything that the result of a step depends on."""
+        asked = self.config.to_dict()
+        before = {name: self.steps.get(name) for name in step.needs}
+        tables = {} if step.needs else self.config.table_paths
+        hashes = {name: sha256(path) if path.is_file() else None for name, path in tables.items()}
+        parts = {
+            "step": step.name,
+            "version": __version__,
+            "sections": {section: asked[section] for section in step.sections},
+            "tables": hashes or None,
+            "needs": {name: done and [done.inputs, sorted(done.outputs.items())] for name, done in before.items()},
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def is_done(self, step: Step, inputs: str) -> bool:
+        """Return whether a step was finished with these inputs and its files are unchanged."""
+        record = self.steps.get(step.name)
+        if record is None or record.status != "done" or record.inputs != inputs:
+            return False
+        files = ((self.path(name), digest) for name, digest in record.outputs.items())
+        return all(path.is_file() and sha256(path) == digest for path, digest in files)
+
+    def make(self, step: Step, inputs: str) -> float:
+        """Make a step, keep its outcome in the manifest, and return the seconds it took."""
+        started, start = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.perf_counter()
+        before = self.steps.get(step.name)
+        self.resuming = before is not None and before.status != "done" and before.inputs == inputs
+        self._note(step, Record("running", inputs, started))
+        status, words = "done", None
+        outputs: dict[str, str] = {}
+        try:
+            outputs = {name: sha256(self.path(name)) for name in step.run(self)}
+        except BaseException as error:
+            failed = isinstance(error, Exception)
+            status, words = ("failed", str(error) or type(error).__name__) if failed else ("interrupted", None)
+            raise
+        finally:
+            seconds = time.perf_counter() - start
+            self._note(step, Record(status, inputs, started, seconds, outputs, words))
+        return seconds
+
+    def _note(self, step: Step, record: Record) -> None:
+        self.steps[step.name] = record
+        document = {
+            "kind": _KIND,
+            "version": __version__,
+            "python": platform.python_version(),
+            "libraries": {name: version(name) for name in _LIBRARIES},
+            "asked": self.config.to_dict(),
+            "steps": {name: asdict(record) for name, record in self.steps.items()},
+        }
+        self.write(MANIFEST, document)
 
 
 def run_project(
     config: Config,
     *,
     step: str | None = None,
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Callable[[Event], object] = lambda event: None,
     on_data: Callable[[Data], object] | None = None,
-) -> Done:
-    """Make all steps of a project that are not done, or one step again.
+) -> Workspace:
+    """Make all steps of a project that are not done, or one step again; the steps before that one must be done.
 
     A step is done if it was finished with the same inputs (its sections of the settings file, the tables, the
     results of earlier steps) and its files are unchanged. After an interruption the same call continues.
-
-    Args:
-        config: The project.
-        step: Make only this step, even if it is done; the steps before it must be done.
-        on_event: Called with the progress.
-        on_data: Called with the graph as soon as it is loaded.
+    `on_event` is called with the progress, `on_data` with the graph as soon as it is loaded.
     """
     if step is not None and step not in STEPS:
         raise DataError(f"'step' must be one of {', '.join(STEPS)} (got {step!r})")
-    made: list[str] = []
-    skipped: list[str] = []
-    tell = on_event or (lambda event: None)
-    space = Workspace(config, lambda fraction, words: tell(Event(current, "running", fraction, words)), on_data)
+    space = Workspace(config, lambda fraction, words: on_event(Event(current, "running", fraction, words)), on_data)
     for name in _before(step) if step is not None else ():
-        if not space.is_done(name, _inputs(STEPS[name], space)):
+        if not space.is_done(STEPS[name], space.inputs(STEPS[name])):
             raise DataError(
                 f"step {step!r} needs {name!r}, which is not done for the current {config.file}: "
                 f"run all steps first (`fairpass run {config.file}`)"
             )
     for current in STEPS.values() if step is None else (STEPS[step],):
-        inputs = _inputs(current, space)
-        if step is None and space.is_done(current.name, inputs):
-            tell(Event(current, "skipped"))
-            skipped.append(current.name)
+        inputs = space.inputs(current)
+        if step is None and space.is_done(current, inputs):
+            on_event(Event(current, "skipped"))
+            space.skipped += (current.name,)
         else:
-            tell(Event(current, "started"))
-            tell(Event(current, "done", 1.0, seconds=_make(current, inputs, space)))
-            made.append(current.name)
-    return Done(space, tuple(made), tuple(skipped))
-
-
-def _make(step: Step, inputs: str, space: Workspace) -> float:
-    """Make a step, keep its outcome in the manifest, and return the seconds it took."""
-    started, start = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.perf_counter()
-    before = space.steps.get(step.name)
-    space.resuming = before is not None and before.status != "done" and before.inputs == inputs
-    space.note(step.name, Record("running", inputs, started))
-    try:
-        outputs = {name: sha256(space.path(name)) for name in step.run(space)}
-    except BaseException as error:
-        failed = isinstance(error, Exception)
-        words = (str(error) or type(error).__name__) if failed else None
-        status: Literal["failed", "interrupted"] = "failed" if failed else "interrupted"
-        space.note(step.name, Record(status, inputs, started, time.perf_counter() - start, error=words))
-        raise
-    seconds = time.perf_counter() - start
-    space.note(step.name, Record("done", inputs, started, seconds, outputs))
-    return seconds
-
-
-def _inputs(step: Step, space: Workspace) -> str:
-    """Return a hash of everything that the result of a step depends on."""
-    asked = space.config.to_dict()
-    before = {name: space.steps.get(name) for name in step.needs}
-    parts = {
-        "step": step.name,
-        "version": __version__,
-        "sections": {section: asked[section] for section in step.sections},
-        "tables": space.table_hashes() if not step.needs else None,
-        "needs": {name: done and [done.inputs, sorted(done.outputs.items())] for name, done in before.items()},
-    }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+            on_event(Event(current, "started"))
+            on_event(Event(current, "done", 1.0, seconds=space.make(current, inputs)))
+            space.made += (current.name,)
+    return space
 
 
 def _before(step: str) -> list[str]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.errors import DataError
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
 
 SUFFIXES = (".csv", ".parquet")
-_SPLITS = ("train", "val", "test")
 
 
 def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.DataFrame:
@@ -28,7 +26,11 @@ def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.
     nodes = torch.arange(data.num_nodes)
     if data.get("new_mask") is not None:
         nodes = nodes[data.new_mask.cpu()]
-        scoring = _for_new_nodes(data.sens[nodes], scoring)
+        if scoring.get("unknown_group") == "error":  # about new nodes: the groups of known ones are not needed
+            if unknown := int((data.sens[nodes] < 0).sum()):
+                words = "the group of every new node must be known with unknown_group='error'"
+                raise DataError(f"{words} (got {unknown} unknown)")
+            scoring["unknown_group"] = "none"
     probabilities = model.predict_proba(data, **scoring)
     decided = model.decide(data, probabilities, nodes)
     probabilities = probabilities[nodes]
@@ -46,19 +48,9 @@ def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.
         }
     )
     split = pd.Series(None, index=table.index, dtype=object)
-    for part in _SPLITS:
+    for part in ("train", "val", "test"):
         split[data[f"{part}_mask"][nodes].numpy()] = part
     return table.assign(split=split) if split.notna().any() else table
-
-
-def _for_new_nodes(sens: Tensor, scoring: dict[str, Any]) -> dict[str, Any]:
-    """Refuse new nodes of unknown group if that is the policy; the groups of known nodes are not needed."""
-    if scoring.get("unknown_group") != "error":
-        return scoring
-    unknown = int((sens < 0).sum())
-    if unknown:
-        raise DataError(f"the group of every new node must be known with unknown_group='error' (got {unknown} unknown)")
-    return {**scoring, "unknown_group": "none"}
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> Path:

@@ -3,15 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from fairpass.datasets import describe, find_bias
 from fairpass.datasets.graph_gain import graph_gain
 from fairpass.methods import Constant, Logistic, NodeClassifier, load_model, method
 from fairpass.projects.predictions import prediction_table, write_table
-from fairpass.projects.workspace import Workspace
 from fairpass.runs import Comparison, RunRecord, fit_all, tradeoff
 from fairpass.training import EpochRecord, fingerprint
 from fairpass.tuning import Budget, Point, Progress, Tuned, decide, tune
+
+if TYPE_CHECKING:
+    from fairpass.projects.pipeline import Workspace
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,10 @@ class Step:
     title: str
     needs: tuple[str, ...]
     sections: tuple[str, ...]
-    run: Callable[[Workspace], Sequence[str]]
-    """Makes the files and returns their names."""
+    run: Callable[["Workspace"], Sequence[str]]  # makes the files and returns their names
 
 
-def _load(space: Workspace) -> Sequence[str]:
+def _load(space: "Workspace") -> Sequence[str]:
     data = space.data
     document = {
         "fingerprint": fingerprint(data),
@@ -43,7 +45,7 @@ def _load(space: Workspace) -> Sequence[str]:
     return [space.write("data.json", document)]
 
 
-def _audit(space: Workspace) -> Sequence[str]:
+def _audit(space: "Workspace") -> Sequence[str]:
     statistics = describe(space.data, leakage_auc=True)
     document = {
         "statistics": statistics.to_dict(),
@@ -53,58 +55,47 @@ def _audit(space: Workspace) -> Sequence[str]:
     return [space.write("audit.json", document)]
 
 
-def _tune(space: Workspace) -> Sequence[str]:
+def _tune(space: "Workspace") -> Sequence[str]:
     wanted = space.config.tuning
     whole, share = Budget.of(wanted.budget), 1 / len(wanted.methods)
     budget = whole if whole.seconds is None else replace(whole, seconds=whole.seconds * share)
+    common: dict[str, Any] = {"storage": space.path("tuning.db"), "seeds": wanted.seeds, "strategy": "motpe"}
     for number, name in enumerate(wanted.methods):
 
         def show(progress: Progress, number: int = number, name: str = name) -> None:
             space.show((number + progress.fraction) * share, f"{name}, {progress.finished} configurations tried")
 
-        tuned = tune(
-            space.data,
-            name,
-            budget=budget,
-            storage=space.path("tuning.db"),
-            seeds=wanted.seeds,
-            fixed=wanted.fixed(name),
-            strategy="motpe",
-            callback=show,
-        )
-        tuned.save(space.path(_tuning_file(name)))
-    return [_tuning_file(name) for name in wanted.methods]
+        tuned = tune(space.data, name, budget=budget, fixed=wanted.fixed(name), callback=show, **common)
+        tuned.save(space.path(f"tuning-{name}.json"))
+    return [f"tuning-{name}.json" for name in wanted.methods]
 
 
-def _tuning_file(method: str) -> str:
-    return f"tuning-{method}.json"
-
-
-def _points(space: Workspace) -> list[Point]:
-    files = [space.path(_tuning_file(name)) for name in space.config.tuning.methods]
+def _points(space: "Workspace") -> list[Point]:
+    files = [space.path(f"tuning-{name}.json") for name in space.config.tuning.methods]
     return [point for file in files for point in Tuned.load(file).points]
 
 
-def _train(space: Workspace) -> Sequence[str]:
+def _train(space: "Workspace") -> Sequence[str]:
     points, wishes, wanted = _points(space), space.config.choice.model_dump(), space.config.training
     decision = decide(points, **wishes)
     chosen = decision.point.method
     reference = f"{wanted.reference}, not tuned" if wanted.reference == chosen else wanted.reference
     # Logistic regression has no graph and is often hard to beat. A later entry replaces one with the same name.
     stems = {Constant.name: "constant", reference: "reference", Logistic.name: "logistic", chosen: "chosen"}
-    files = {
-        name: [f"models/{stem}-{seed}.safetensors" for seed in range(wanted.seeds)] for name, stem in stems.items()
-    }
+    seeds = range(wanted.seeds)
+    files = {name: [f"models/{stem}-{seed}.safetensors" for seed in seeds] for name, stem in stems.items()}
 
     def classifier(name: str, seed: int) -> NodeClassifier:
         if name == chosen:
             return decision.point.classifier(seed=seed)
-        return _plain(wanted.reference if name == reference else name, seed, space.config.tuning.epochs)
+        kind = method(wanted.reference if name == reference else name)
+        # At its last epoch: a plain classifier that validation selects would be a little fair.
+        training = kind.default_training().but(seed=seed, select="last")
+        return kind(training=training if training.epochs == 1 else training.but(epochs=space.config.tuning.epochs))
 
     planned = {file: classifier(name, seed) for name in files for seed, file in enumerate(files[name])}
-    _fit(
-        {file: each for file, each in planned.items() if not (space.resuming and _is_stored(each, file, space))}, space
-    )
+    stored = [file for file, each in planned.items() if space.resuming and _is_stored(each, file, space)]
+    _fit({file: each for file, each in planned.items() if file not in stored}, space)
     load_model(space.path(files[chosen][0])).save(space.path("model.safetensors"))
     document = {
         "chosen": chosen,
@@ -119,15 +110,7 @@ def _train(space: Workspace) -> Sequence[str]:
     return [space.write("models.json", document), "model.safetensors", *planned]
 
 
-def _plain(name: str, seed: int, epochs: int) -> NodeClassifier:
-    """Return a classifier to compare with, at its last epoch: one selected by validation would be a little fair."""
-    found = method(name)
-    training = found.default_training().but(seed=seed, select="last")
-    return found(training=training if training.epochs == 1 else training.but(epochs=epochs))
-
-
-def _is_stored(classifier: NodeClassifier, file: str, space: Workspace) -> bool:
-    """Return whether an interrupted run has left this classifier, fitted to this graph."""
+def _is_stored(classifier: NodeClassifier, file: str, space: "Workspace") -> bool:
     try:
         stored = load_model(space.path(file))
     except (OSError, ValueError):
@@ -136,8 +119,7 @@ def _is_stored(classifier: NodeClassifier, file: str, space: Workspace) -> bool:
     return same and stored.provenance_ == space.data.provenance
 
 
-def _fit(planned: Mapping[str, NodeClassifier], space: Workspace) -> None:
-    """Fit and store classifiers by file, those of one method together."""
+def _fit(planned: Mapping[str, NodeClassifier], space: "Workspace") -> None:
     epochs, done = sum(each.training.epochs for each in planned.values()), 0
 
     def show(_: int, record: EpochRecord) -> None:
@@ -154,31 +136,25 @@ def _fit(planned: Mapping[str, NodeClassifier], space: Workspace) -> None:
             planned[file].save(space.path(file))
 
 
-def _evaluate(space: Workspace) -> Sequence[str]:
+def _evaluate(space: "Workspace") -> Sequence[str]:
     models = space.models()
     comparison = Comparison.of({name: each[0] for name, each in models.items()}, space.data)
     for name, each in models.items():
         for model in each:
-            evaluation = model.evaluate(space.data, undefined="nan")
-            comparison.add(RunRecord(name, model.training.seed, 0.0, evaluation))
+            comparison.add(RunRecord(name, model.training.seed, 0.0, model.evaluate(space.data, undefined="nan")))
     comparison.save(space.path("evaluation.json"))
     return ["evaluation.json"]
 
 
-def comparison_of(space: Workspace) -> Comparison:
-    """Return how the chosen, the plain and the constant classifiers do on the test nodes."""
-    return Comparison.load(space.path("evaluation.json"))
-
-
-def cost(space: Workspace) -> str:
+def cost(space: "Workspace") -> str:
     """Return a sentence for each plain model: what the chosen one gains in fairness over it, and at which cost."""
-    about, comparison = space.read("models.json"), comparison_of(space)
+    about, comparison = space.read("models.json"), Comparison.load(space.path("evaluation.json"))
     chosen = about["chosen"]
-    plain = [name for name in about["models"] if name not in (Constant.name, chosen)]
-    return " ".join(tradeoff(comparison.row(name), comparison.row(chosen)) for name in plain)
+    rows = [comparison.row(name) for name in about["models"] if name not in (Constant.name, chosen)]
+    return " ".join(tradeoff(row, comparison.row(chosen)) for row in rows)
 
 
-def _report(space: Workspace) -> Sequence[str]:
+def _report(space: "Workspace") -> Sequence[str]:
     from fairpass.report.collect import collect
     from fairpass.report.page import write_report
 
@@ -197,7 +173,7 @@ def _report(space: Workspace) -> Sequence[str]:
     return ["evidence.json", "report.html"]
 
 
-def _predict(space: Workspace) -> Sequence[str]:
+def _predict(space: "Workspace") -> Sequence[str]:
     name = f"predictions.{space.config.predictions.format}"
     write_table(prediction_table(load_model(space.path("model.safetensors")), space.data), space.path(name))
     return [name]

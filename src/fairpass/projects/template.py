@@ -3,6 +3,8 @@
 import json
 import os
 import textwrap
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -10,46 +12,18 @@ from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_inspection import MAX_LEVELS, Inspection
 from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config
 
-_HEAD = """\
-# Settings of `fairpass run {file}`, written by `fairpass init`. Change what is not right; guesses have a reason.
-# A key behind a # is not set. Paths are relative to this file. Options such as --fairness 0.8 have precedence.
-
-# Name of the project: all results go to runs/{name}.
-name = {name_text}
-# What the audit should find out: the report starts with it.
-question = {question}
-"""
 # What a new project rarely needs, or what has no effect in one.
 _LEFT_OUT = {"max_levels", "on_constant", "unknown_category"}
-# Shown behind a # for what is not set.
-_EXAMPLES = {
-    "edges": '"edges.csv"',
-    "similarity": "0.9",
-    "sens_bins": "{ age = [25, 60] }",
-    "features": "[]",
-    "max_dp": "0.05",
-    "max_eo": "0.05",
-}
+_TEXTS = tomllib.loads(files(__package__).joinpath("template.toml").read_text(encoding="utf-8"))
 
 
 def template(
-    found: Inspection,
-    *,
-    folder: str | os.PathLike[str] = ".",
-    file: str = "fairpass.toml",
-    text_encoding: str = "utf-8",
+    found: Inspection, *, folder: Path | str = ".", file: str = "fairpass.toml", text_encoding: str = "utf-8"
 ) -> str:
-    """Return the text of a settings file.
-
-    Args:
-        found: The result of `inspect_tables`.
-        folder: The directory of the file; the paths of the tables are relative to it.
-        file: The name of the file.
-        text_encoding: The encoding of the tables.
-    """
+    """Return the text of a settings file in a folder, which the paths of the tables are relative to."""
     name, label, sensitive = Path(found.nodes).stem, found.best("label"), found.best("sensitive")
     question = f"Are predictions of {label} alike for all groups of {sensitive}?" if label and sensitive else ""
-    lines = [_HEAD.format(file=file, name=name, name_text=_toml(name), question=_toml(question))]
+    lines = [_TEXTS["head"].format(file=file, name=name, name_text=_toml(name), question=_toml(question))]
     fields = {**TableOptions.model_fields, "nodes": Config.model_fields["nodes"], "edges": Config.model_fields["edges"]}
     values = {**_values(found, Path(folder)), "text_encoding": text_encoding, "fairness": 0.5}
     sections = {
@@ -67,7 +41,7 @@ def template(
             if get_origin(field.annotation) is Literal:
                 lines.append(f"# One of {', '.join(map(_toml, get_args(field.annotation)))}.")
             value = values.get(option, TABLE_DEFAULTS.get(option, field.default))
-            example = _EXAMPLES.get(option, '"..."')
+            example = _TEXTS["examples"].get(option, '"..."')
             lines.append(f"# {key} = {example}" if value is None else f"{key} = {_toml(value)}")
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
@@ -87,10 +61,9 @@ def _values(found: Inspection, folder: Path) -> dict[str, Any]:
     }
     if label is not None and found.column(label).distinct == 2:
         values["positive"] = max(found.column(label).examples)
-    if sensitive is not None:
-        content = found.column(sensitive)
-        if content.kind == "number" and content.distinct > min(10, MAX_LEVELS):
-            values["sens_bins"] = {sensitive: 3}
+    content = None if sensitive is None else found.column(sensitive)
+    if content is not None and content.kind == "number" and content.distinct > min(10, MAX_LEVELS):
+        values["sens_bins"] = {sensitive: 3}
     return values
 
 

@@ -55,6 +55,7 @@ class Task:
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
         self._operators: dict[OperatorKind, SparseOperator] = {}
+        self.cache: dict[Any, Any] = {}  # what methods derive from the graph once
 
     @property
     def device(self) -> torch.device:

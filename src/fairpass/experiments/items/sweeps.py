@@ -1,52 +1,44 @@
-"""Sweeps over parameters: the weights of smoothness and fairness, layers, the kernel's width, and depth."""
+"""Sweeps over parameters: smoothness and fairness, layers, the kernel's width, depth, and accuracy against bias."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, pairwise, product
-from operator import itemgetter
-from statistics import fmean
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from fairpass.experiments.cells import METRICS, Cell, Means
-from fairpass.experiments.figures import grid, legend, style
-from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, NotMeasured, Rows, claim, greater
-from fairpass.experiments.metric_tables import metric_tables
-from fairpass.experiments.settings import DATASETS, GMMDS, SWEEP_EPOCHS, SWEEP_SEEDS, ours
-from fairpass.experiments.tables import MISSING
-from fairpass.experiments.texts import TEXTS, TITLES
-from fairpass.metrics.catalog import BY_LABEL
+from fairpass.experiments import settings
+from fairpass.experiments.cells import METRICS, Cell, CellResult
+from fairpass.experiments.figures import GREY, grid, style
+from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, Verdict, claim, compare, require
+from fairpass.experiments.settings import GMMDS
+from fairpass.experiments.tables import MISSING, Columns, Table, emphasised, metric_tables, number, table
+from fairpass.experiments.texts import TITLES
+from fairpass.metrics.catalog import BY_LABEL, UNFAIRNESS
+from fairpass.tuning.front import dominated_area, non_dominated
+
+_ALPHAS = (0.03, 0.1, 0.3, 0.7, 1.0, 3.0, 10.0)
+_BIASES = tuple(metric.label for metric in UNFAIRNESS)
 
 
-def _sweep(methods: Iterable[str], **axes: Sequence[Any]) -> list[Cell]:
+def _sweep(d: str, methods: Iterable[str], **axes: Sequence[Any]) -> list[Cell]:
     """Return cells on a grid of parameters."""
     cells = []
-    for d, label, values in product(DATASETS, methods, product(*axes.values())):
+    for label, values in product(methods, product(*axes.values())):
         at = dict(zip(axes, values, strict=True))
-        candidate = ours(GMMDS[label], d, training={"epochs": SWEEP_EPOCHS[d]}, **at)
-        cells.append(Cell(d, label, (candidate,), SWEEP_SEEDS[d], at))
+        candidate = settings.ours(GMMDS[label], d, training={"epochs": settings.SWEEP_EPOCHS[d]}, **at)
+        cells.append(Cell(d, label, (candidate,), settings.SWEEP_SEEDS[d], at))
     return cells
-
-
-def _heat_maps(found: ItemResults) -> dict[str, Figure]:
-    label = "weight of smoothness, $\\lambda_s$"
-    figure, axes = grid(found, ("ACC", "DP"), _heat_map, height=2.45, row_label=label)
-    for ax in axes[-1]:
-        ax.set_xlabel("weight of fairness")
-    return {"hyper": figure}
 
 
 def _heat_map(ax: Axes, found: ItemResults, dataset: str, metric: str) -> None:
     made = pd.DataFrame([{**result.cell.at, "value": result.mean(metric)} for result in found.of(dataset)])
-    values = made.pivot(index="lambda_s", columns="weight", values="value").reindex(
-        index=found.positions("lambda_s"), columns=found.positions("weight")
-    )
+    values = made.pivot(index="lambda_s", columns="weight", values="value")
+    values = values.reindex(index=found.positions("lambda_s"), columns=found.positions("weight"))
     mesh = ax.pcolormesh(values.to_numpy(), cmap="cividis")
     ax.grid(visible=False)
     ax.set_xticks(np.arange(values.shape[1]) + 0.5, [f"{weight:g}" for weight in values.columns])
@@ -60,21 +52,14 @@ def _heat_map(ax: Axes, found: ItemResults, dataset: str, metric: str) -> None:
         ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color="white" if is_dark else "black", fontsize=7)
     ax.figure.colorbar(mesh, ax=ax, pad=0.02).outline.set_visible(False)
     ax.set_title(f"{TITLES[dataset]}: {BY_LABEL[metric].symbol} (%)")
+    if dataset == [*found.datasets(found.item.drawn_from).values()][-1]:
+        ax.set_xlabel("weight of fairness")
 
 
 def _lines(found: ItemResults) -> dict[str, Figure]:
     """Draw the five metrics against a parameter, with a band of one standard deviation."""
-    (axis,) = found.cells[0].at
-    titles = [BY_LABEL[metric].symbol for metric in METRICS]
-    figure, axes = grid(found, METRICS, _line, height=1.6, titles=titles, row_label="{} (%)", sharex=True)
-    for ax in chain.from_iterable(axes):
-        if axis == "alpha":
-            ax.set_xscale("log")
-        else:
-            ax.set_xticks(found.positions(axis))
-    figure.supxlabel(TEXTS["axes"][axis], fontsize=8)
-    legend(figure, [Line2D([], [], label=label, **style(label)) for label in found.labels()])
-    return {found.item.name: figure}
+    titles, key = [BY_LABEL[metric].symbol for metric in METRICS], {label: style(label) for label in found.labels()}
+    return grid(found, METRICS, _line, titles, key, sharex=True)
 
 
 def _line(ax: Axes, found: ItemResults, dataset: str, metric: str) -> None:
@@ -87,114 +72,167 @@ def _line(ax: Axes, found: ItemResults, dataset: str, metric: str) -> None:
         low, high = np.maximum(mean - std, 0), np.minimum(mean + std, 100)
         ax.fill_between(x, low, high, color=style(label)["color"], alpha=0.15, linewidth=0)
     ax.margins(y=0.12)
+    (axis,) = found.cells[0].at
+    if axis == "alpha":
+        ax.set_xscale("log")
+    else:
+        ax.set_xticks(found.positions(axis))
+
+
+def _along(results: Iterable[CellResult], axis: str) -> pd.DataFrame:
+    """Return the metrics along an axis, averaged over the others."""
+    rows = [{axis: r.cell.at[axis], **r.means} for r in results if r.is_defined]
+    return pd.DataFrame(rows, columns=[axis, *METRICS, "utility", "bias"], dtype=float).groupby(axis).mean()
 
 
 def _weight_claims(found: ItemResults) -> Iterator[Claim]:
-    smoothness, fairness = (
-        {title: _averaged(found, dataset, axis) for title, dataset in found.datasets().items()}
-        for axis in ("lambda_s", "weight")
-    )
+    datasets = found.datasets().items()
+    smoothness, fairness = ({t: _along(found.of(d), axis) for t, d in datasets} for axis in ("lambda_s", "weight"))
     german, bail = ({title: line for title, line in smoothness.items() if title == one} for one in ("German", "Bail"))
-    yield claim("hyper-german", german, _best_inside, itemgetter("ACC"), "λs")
+    yield claim("hyper-german", german, _best_inside, "ACC", "λs")
     yield claim("hyper-bail", bail, _changes, "ACC", 1)
     falls, rises = claim("hyper-bias", bail, _changes, "DP", -1), claim("hyper-bias", german, _changes, "DP", 1)
     yield Claim(falls.text, falls.checks + rises.checks)
-    yield claim("hyper-middle", smoothness, _middle)
+    yield claim("hyper-middle", smoothness, _better, "ACC", (0.5, 1.0), (0.1,), "ACC {:.1f} against {:.1f}")
     yield claim("hyper-weight", fairness, _changes, "DP", -1)
 
 
-def _averaged(found: ItemResults, dataset: str, axis: str) -> Rows:
-    """Return the metrics along one axis of the grid, averaged over the other."""
-    means = pd.DataFrame([{axis: r.cell.at[axis], **r.means} for r in found.of(dataset)]).groupby(axis).mean()
-    return Rows({x: {str(metric): value for metric, value in row.items()} for x, row in means.iterrows()})
+def _line_claims(found: ItemResults) -> Iterator[Claim]:
+    (axis,) = found.cells[0].at
+    places = product(found.datasets().items(), found.labels())
+    lines = {f"{title}, {label}": _along(found.of(d, label), axis) for (title, d), label in places}
+    for key, check, *given in _CHECKS[found.item.name]:
+        yield claim(key, lines, check, *given)
 
 
-def _along(found: ItemResults) -> dict[str, Rows]:
-    """Return the metrics along the parameter, for each data set and method."""
-    return {
-        f"{title}, {label}": Rows((x, r.means) for r in found.of(dataset, label) for x in r.cell.at.values())
-        for title, dataset in found.datasets().items()
-        for label in found.labels()
-    }
+def _best_inside(line: pd.DataFrame, metric: str, axis: str) -> Verdict:
+    require(line, points=3)
+    best = line[metric].idxmax()
+    return line.index[0] < best < line.index[-1], f"best {line[metric].max():.1f} at {axis} = {best:g}"
 
 
-def _layer_claims(found: ItemResults) -> Iterator[Claim]:
-    yield claim("layers-utility", _along(found), _best_inside, itemgetter("utility"), "K")
-    yield claim("layers-bias", _along(found), _falls)
-    yield claim("layers-enough", _along(found), _enough, (2, 3, 4), lambda row: row["utility"] - row["bias"], "K")
-
-
-def _alpha_claims(found: ItemResults) -> Iterator[Claim]:
-    yield claim("alpha-accuracy", _along(found), _flat)
-    yield claim("alpha-bias", _along(found), _wide)
-
-
-def _depth_claims(found: ItemResults) -> Iterator[Claim]:
-    yield claim("mlp-accuracy", _along(found), _best_inside, itemgetter("ACC"), "M")
-    yield claim("mlp-enough", _along(found), _enough, (2, 4), lambda row: -row["bias"], "M")
-
-
-def _require(*parts: Mapping[Any, Any] | Sequence[Any], points: int = 1) -> None:
-    if min(map(len, parts)) < points:
-        raise NotMeasured
-
-
-def _best_inside(line: Rows, value: Callable[[Means], float], axis: str) -> tuple[bool, str]:
-    _require(line, points=3)
-    best = max(line, key=lambda x: value(line[x]))
-    return min(line) < best < max(line), f"best {value(line[best]):.1f} at {axis} = {best:g}"
-
-
-def _changes(line: Rows, metric: str, sign: int) -> tuple[bool, str]:
+def _changes(line: pd.DataFrame, metric: str, sign: int) -> Verdict:
     """Check that a metric rises (sign 1) or falls (-1) from one end of the line to the other."""
-    _require(line, points=2)
-    first, last = (line[x][metric] for x in (min(line), max(line)))
-    numbers = f"{BY_LABEL[metric].symbol} {first:.1f} at {min(line):g}, {last:.1f} at {max(line):g}"
+    require(line, points=2)
+    first, *_, last = line[metric].tolist()
+    numbers = f"{BY_LABEL[metric].symbol} {first:.1f} at {line.index[0]:g}, {last:.1f} at {line.index[-1]:g}"
     # As printed: what differs by less is the same.
     return sign * (round(last, 1) - round(first, 1)) > 0, numbers
 
 
-def _middle(line: Rows) -> tuple[bool, str]:
-    holds, numbers = greater([line[x]["ACC"] for x in (0.5, 1.0)], [line[0.1]["ACC"]])
-    return holds, f"ACC {numbers}"
+def _falls(line: pd.DataFrame) -> Verdict:
+    require(line, points=2)
+    first, *_, last = line["bias"]
+    steps, falling = len(line) - 1, int((line["bias"].diff() < 0).sum())
+    return last < first and 2 * falling > steps, f"{first:.1f} to {last:.1f}, falling in {falling} of {steps} steps"
 
 
-def _falls(line: Rows) -> tuple[bool, str]:
-    _require(line, points=2)
-    values = [line[x]["bias"] for x in sorted(line)]
-    steps, falling = len(values) - 1, sum(after < before for before, after in pairwise(values))
-    numbers = f"{values[0]:.1f} to {values[-1]:.1f}, falling in {falling} of {steps} steps"
-    return values[-1] < values[0] and 2 * falling > steps, numbers
+def _enough(line: pd.DataFrame, few: Sequence[int], utility: int, axis: str) -> Verdict:
+    """Check that no other position is more than a point better than these few in utility (if 1, not 0) minus bias."""
+    values, is_few = line["utility"] * utility - line["bias"], line.index.isin(few)
+    inside, outside = values[is_few], values[~is_few]
+    require(inside, outside)
+    best, other = inside.max(), outside.max()
+    numbers = f"{abs(best):.1f} at {axis} = {inside.idxmax():g}, {abs(other):.1f} at {outside.idxmax():g}"
+    return other <= best + CLOSE, numbers
 
 
-def _enough(line: Rows, few: Sequence[int], value: Callable[[Means], float], axis: str) -> tuple[bool, str]:
-    values = {x: value(row) for x, row in line.items()}
-    inside, outside = [x for x in values if x in few], [x for x in values if x not in few]
-    _require(inside, outside)
-    best, other = max(inside, key=values.__getitem__), max(outside, key=values.__getitem__)
-    numbers = f"{abs(values[best]):.1f} at {axis} = {best:g}, {abs(values[other]):.1f} at {other:g}"
-    return values[other] <= values[best] + CLOSE, numbers
+def _flat(line: pd.DataFrame) -> Verdict:
+    require(line, points=2)
+    low, high = line["ACC"].min(), line["ACC"].max()
+    return high - low <= CLOSE, f"{low:.1f} to {high:.1f}"
 
 
-def _flat(line: Rows) -> tuple[bool, str]:
-    _require(line, points=2)
-    values = [row["ACC"] for row in line.values()]
-    return max(values) - min(values) <= CLOSE, f"{min(values):.1f} to {max(values):.1f}"
+def _better(line: pd.DataFrame, metric: str, first: Sequence[float], second: Sequence[float], *words: str) -> Verdict:
+    """Check that a mean, of accuracy or of bias, is better at the first positions than at the second ones."""
+    one, other = (line[metric][line.index.isin(positions)] for positions in (first, second))
+    return compare(one, other, *words, lower=metric == "bias")
 
 
-def _wide(line: Rows) -> tuple[bool, str]:
-    large, small = ([row["bias"] for x, row in line.items() if (x >= 0.7) is is_large] for is_large in (True, False))
-    _require(large, small)
-    return fmean(large) < fmean(small), f"{fmean(large):.1f} against {fmean(small):.1f}"
+def _pareto_cells(d: str) -> list[Cell]:
+    """Return every method with fairness weighed little to much; GCN for comparison."""
+    start = {label: candidates[0] for label, candidates in settings.methods(d).items()}
+    seeds = (0, 1) if d == "german" else (0,)
+    cells = [Cell(d, "GCN", (start["GCN"],), seeds)]
+    for label, steps in settings.FAIRNESS.items():
+        # The most accurate threshold, because one chosen for fairness hides what the method did.
+        training = {"threshold": "accuracy"} | ({"epochs": settings.PARTS_EPOCHS[d]} if label in GMMDS else {})
+        for step, changes in enumerate(steps):
+            candidate = start[label].but(training=training, **changes)
+            cells.append(Cell(d, label, (candidate,), seeds, {"step": step, **changes}))
+    return cells
 
 
+def _points(results: Iterable[CellResult], bias: str) -> list[tuple[float, float]]:
+    return [(result.mean("ACC"), result.mean(bias)) for result in results]
+
+
+def _front(results: Iterable[CellResult], bias: str) -> list[tuple[float, float]]:
+    """Return accuracy and bias of the results that no other beats, near-constant ones apart."""
+    points = _points((result for result in results if not result.is_near_constant), bias)
+    return sorted(points[i] for i in non_dominated(points))
+
+
+def _pareto_tables(found: ItemResults) -> list[Table]:
+    labels, references = found.labels(), []
+    content: Columns = {"method": labels}
+    for (title, dataset), bias in product(found.datasets().items(), _BIASES):
+        accuracies, biases = zip(*_points(found.of(dataset), bias), strict=True)
+        reference = min(accuracies), max(biases)
+        whole = (max(accuracies) - reference[0]) * reference[1]
+        entries = []
+        for label in labels:
+            results = found.of(dataset, label)
+            area = dominated_area(_front(results, bias), reference=reference)
+            entries.append(number(100 * area / whole if results and whole > 0 else None, 1))
+        symbol = BY_LABEL[bias].symbol
+        content[f"{title}: {symbol}"] = emphasised(entries, lowest=False)
+        references.append(f"{title} ACC {reference[0]:.1f}, {symbol} {reference[1]:.1f}")
+    return [table("pareto", content, references="; ".join(references))]
+
+
+def _pareto_figures(found: ItemResults) -> dict[str, Figure]:
+    key = {label: style(label, linestyle="-") for label in found.labels()}
+    key["near constant"] = {"marker": "o", "color": GREY, "markerfacecolor": "white", "linestyle": ""}
+    return grid(found, _BIASES, _fronts, key=key, sharey="row")
+
+
+def _fronts(ax: Axes, found: ItemResults, dataset: str, bias: str) -> None:
+    for label in found.labels():
+        results = found.of(dataset, label)
+        front = _front(results, bias)
+        # From a point to the next more accurate one nothing better was found, so these are steps, not slopes.
+        line = style(label, linestyle="-", marker="", drawstyle="steps-post", linewidth=1, alpha=0.8)
+        ax.plot([bias for _, bias in front], [accuracy for accuracy, _ in front], **line)
+        dot = style(label, linestyle="", markersize=5, clip_on=False)
+        for result, (accuracy, unfairness) in zip(results, _points(results, bias), strict=True):
+            face = "white" if result.is_near_constant else dot["color"]
+            ax.plot(unfairness, accuracy, markerfacecolor=face, **dot)
+    ax.set_xlabel(f"{BY_LABEL[bias].symbol} (%)")
+    ax.set_xlim(left=0)
+    if bias == _BIASES[0]:
+        ax.set_title(TITLES[dataset], loc="left", fontweight="bold")
+
+
+# What the paper claims about a line: the claim, its check, and the check's arguments.
+_CHECKS: Mapping[str, Sequence[tuple[Any, ...]]] = {
+    "layers": (
+        ("layers-utility", _best_inside, "utility", "K"),
+        ("layers-bias", _falls),
+        ("layers-enough", _enough, (2, 3, 4), 1, "K"),
+    ),
+    "alpha": (("alpha-accuracy", _flat), ("alpha-bias", _better, "bias", _ALPHAS[3:], _ALPHAS[:3])),
+    "mlp": (("mlp-accuracy", _best_inside, "ACC", "M"), ("mlp-enough", _enough, (2, 4), 0, "M")),
+}
+_HEAT_MAPS = partial(grid, columns=("ACC", "DP"), draw=_heat_map)
 _TABLES = partial(metric_tables, group=lambda cell: cell.label)
-_WEIGHTS = partial(_sweep, ("GMMD",), lambda_s=(0.0, 0.1, 0.5, 1.0, 2.0), weight=(0.0, 0.1, 1.0, 10.0, 100.0))
-_LAYERS = partial(_sweep, GMMDS, K=range(1, 9))
-_DEPTHS = partial(_sweep, GMMDS, num_layers=(1, 2, 4, 6))
-_WIDTHS = partial(_sweep, GMMDS, alpha=(0.03, 0.1, 0.3, 0.7, 1.0, 3.0, 10.0))
+_WEIGHTS = partial(_sweep, methods=("GMMD",), lambda_s=(0.0, 0.1, 0.5, 1.0, 2.0), weight=(0.0, 0.1, 1.0, 10.0, 100.0))
+_LAYERS = partial(_sweep, methods=GMMDS, K=range(1, 9))
+_WIDTHS = partial(_sweep, methods=GMMDS, alpha=_ALPHAS)
+_DEPTHS = partial(_sweep, methods=GMMDS, num_layers=(1, 2, 4, 6))
 
-HYPER = Item("hyper", _WEIGHTS, _TABLES, _weight_claims, _heat_maps, figure_only=True, drawn_from=2)
-LAYERS = Item("layers", _LAYERS, _TABLES, _layer_claims, _lines, figure_only=True, drawn_from=2)
-ALPHA = Item("alpha", _WIDTHS, _TABLES, _alpha_claims, _lines, figure_only=True, drawn_from=2)
-MLP = Item("mlp", _DEPTHS, _TABLES, _depth_claims, _lines, figure_only=True, drawn_from=2)
+HYPER = Item("hyper", _WEIGHTS, _TABLES, _weight_claims, _HEAT_MAPS, figure_only=True, drawn_from=2)
+LAYERS = Item("layers", _LAYERS, _TABLES, _line_claims, _lines, figure_only=True, drawn_from=2)
+ALPHA = Item("alpha", _WIDTHS, _TABLES, _line_claims, _lines, figure_only=True, drawn_from=2)
+MLP = Item("mlp", _DEPTHS, _TABLES, _line_claims, _lines, figure_only=True, drawn_from=2)
+PARETO = Item("pareto", _pareto_cells, _pareto_tables, make_figures=_pareto_figures, drawn_from=2)

@@ -137,7 +137,7 @@ class ExponentiatedGradient(NodeClassifier):
     known group are used, neither the edges nor the seed, nor the group at prediction (unless it is a feature).
     """
 
-    constraint: Constraint = parameter("demographic_parity", "which rates shall be equal between groups")
+    constraint: Constraint = parameter("demographic_parity", "which rates must be equal between groups")
     eps: float = parameter(
         0.01,
         "allowed difference from the overall rate",

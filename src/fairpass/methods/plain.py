@@ -75,7 +75,7 @@ class Thresholds(NodeClassifier):
     `postprocess="thresholds"` of any other method.
 
     **This treats people of different groups by different standards**, which is unlawful in places (in the United
-    States, for example, as disparate treatment in credit and hiring), and everybody's group must be known at
+    States, for example, as disparate treatment in credit and hiring), and every node's group must be known at
     prediction. See `fairpass.metrics.GroupThresholds`.
     """
 

@@ -13,8 +13,7 @@ from torch_geometric.utils import to_dense_adj
 from fairpass.datasets import synthetic
 from fairpass.errors import DataError
 from fairpass.methods import FairVGNN
-from fairpass.methods.fairvgnn import _FairViews
-from fairpass.methods.fairvgnn_encoders import ENCODERS, MaskedEncoder, MaskedGAT, MaskedGIN, MaskedSAGE, attended
+from fairpass.methods.fairvgnn import ENCODERS, MaskedEncoder, MaskedGAT, MaskedGIN, MaskedSAGE, _FairViews, attended
 from fairpass.nn import SparseOperator
 from fairpass.nn.convolution import Backbone
 from fairpass.training import Task, Training
@@ -70,7 +69,7 @@ def test_shared_work_is_the_literal_masked_pass(task: Task, backbone: Backbone) 
     masks = torch.rand(3, task.num_features, requires_grad=True)
     layer = literal_layer(encoder, task)
     literal = torch.stack([head(layer(task.x * mask))[:, 0] for mask in masks])
-    shared = encoder(encoder.view(task, None), masks, head)
+    shared = encoder(encoder.view(task, slice(None)), masks, head)
     torch.testing.assert_close(shared, literal, rtol=1e-4, atol=1e-4)
     (expected,) = torch.autograd.grad(literal.square().mean(), masks)
     (actual,) = torch.autograd.grad(shared.square().mean(), masks)
@@ -89,7 +88,7 @@ def test_gradient_of_attention() -> None:
 def test_gin_evaluates_with_running_statistics(task: Task) -> None:
     torch.manual_seed(0)
     encoder, head, masks = MaskedGIN(task.num_features, 4), nn.Linear(4, 1), torch.rand(1, task.num_features)
-    view = encoder.view(task, None)
+    view = encoder.view(task, slice(None))
     for _ in range(200):
         trained = encoder(view, masks, head)
     torch.testing.assert_close(encoder.eval()(view, masks, head), trained, rtol=1e-3, atol=1e-3)

@@ -1,7 +1,4 @@
-"""Classifiers of nodes: the paper's methods, the baselines, and the base class for your own.
-
-The public names are listed in `__init__.pyi` and imported on first use.
-"""
+"""Classifiers of nodes: the paper's methods, the baselines, and the base class; `__init__.pyi` lists the names."""
 
 import lazy_loader
 

@@ -178,9 +178,8 @@ class _Mixture(_ClosedForm):
         check_groups_have_both_labels(y, sens, task.group_names)
         found = _fit_mixture(self.settings, x, y, sens)
         used = [(q, h) for q, h in zip(found.weights_.sort_index(), found.predictors_, strict=True) if q > 0]
-        rows = [_line(regression, x.shape[1]) for _, regression in used]
-        self.coefficients = torch.stack([w for w, _ in rows]).to(task.device)
-        self.intercepts = torch.stack([b for _, b in rows]).to(task.device)
+        lines = zip(*(_line(regression, x.shape[1]) for _, regression in used), strict=True)
+        self.coefficients, self.intercepts = (torch.stack(part).to(task.device) for part in lines)
         self.weights = torch.tensor([q for q, _ in used], dtype=torch.float64, device=task.device)
 
     def forward(self, task: Task) -> Tensor:
@@ -204,8 +203,8 @@ def _fit_mixture(settings: ExponentiatedGradient, x: Any, y: Any, sens: Any) -> 
         max_iter=settings.max_iter,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a regression that is nearly optimal is good enough
-        for category in (DeprecationWarning, FutureWarning):  # from fairlearn's use of pandas
+        # A regression that is nearly optimal is good enough; the others come from fairlearn's use of pandas.
+        for category in (ConvergenceWarning, DeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", category)
         return reduction.fit(x, y, sensitive_features=sens)
 

@@ -141,11 +141,11 @@ class WeightedGraph:
         return torch.stack([row, col])[:, (added | existing & ~removed) & (row != col)]
 
 
-class LowRank:
+class LowRank(NamedTuple):
     """The matrix `left right'`, both factors `(N, r)`."""
 
-    def __init__(self, left: Tensor, right: Tensor) -> None:
-        self.left, self.right = left, right
+    left: Tensor
+    right: Tensor
 
     def entries(self, row: Tensor, col: Tensor) -> Tensor:
         return (self.left[row] * self.right[col]).sum(-1)

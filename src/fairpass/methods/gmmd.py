@@ -293,4 +293,4 @@ class FairMessagePassing(Program):
 
 def contrasts(num_classes: int) -> Tensor:
     """Return an orthonormal basis `(c, c - 1)` of what is orthogonal to equal logits (Helmert's contrasts)."""
-    return -torch.tensor(helmert(num_classes).T, dtype=torch.get_default_dtype())
+    return torch.tensor(-helmert(num_classes), dtype=torch.get_default_dtype()).T.contiguous()

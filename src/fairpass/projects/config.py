@@ -61,7 +61,7 @@ class Choice(Settings):
 
     @model_validator(mode="after")
     def _no_contradiction(self) -> Self:
-        from fairpass.tuning.choice import check_wishes
+        from fairpass.tuning.front import check_wishes
 
         check_wishes(**self.model_dump())
         return self

@@ -17,8 +17,7 @@ from torch_geometric.nn import GCNConv
 from fairpass.errors import ModelFileError
 from fairpass.methods import GMMD, GMMDS, load_model
 from fairpass.methods.gmmd import FairMessagePassing, contrasts
-from fairpass.nn import GMMDPropagation, SparseOperator
-from fairpass.nn.layers import FeatureScaler
+from fairpass.nn import SparseOperator
 from fairpass.runs import fit_all
 from fairpass.training import Task, Training
 
@@ -180,9 +179,7 @@ def test_contrasts_are_an_orthonormal_basis_of_centred_logits(classes: int) -> N
 
 
 def program_of(columns: Any, task: Task, **options: Any) -> FairMessagePassing:
-    scaler = FeatureScaler("given", task.num_features)
-    propagation = GMMDPropagation(**options)
-    return FairMessagePassing(scaler, GivenLogits(), propagation, "dp", columns, task)
+    return FairMessagePassing(task, GMMD(encoder=lambda *_: GivenLogits(), columns=columns, **options))
 
 
 def logits_as_features(classes: int, *, centred: bool, nodes: int = 60) -> Task:

@@ -14,7 +14,7 @@ from fairpass.runs import fit_all
 # Configurations, seeds, epochs; and the threads with which one fit after another is fastest.
 SWEEPS = {"german": (60, 5, 200, 1), "bail": (8, 2, 60, 2)}
 QUICK = {"german": (12, 2, 10, 1), "bail": (2, 2, 5, 2)}
-# Of the fits one after another only so many are made; the others would take as long.
+# Only this many single fits are timed; the total is scaled up.
 MEASURED = 8
 
 

@@ -2,7 +2,7 @@
 
 Bail and Credit have the published split and five seeds. The other graphs have one split for each seed. Epoch,
 threshold and, where a method has several candidates, its settings are chosen on validation, by the same rule for all.
-Every run is a record in `results/rivals`: a call that was interrupted goes on where it stopped.
+Every run is a record in `results/rivals`: an interrupted call continues where it stopped.
 """
 
 import math
@@ -103,7 +103,7 @@ def _table(graph: str, cells: Sequence[Cell], store: RunStore) -> Table:
 
 
 def _by_chance(graph: str, cells: Sequence[Cell], store: RunStore) -> str:
-    """Say which DP a predictor without any bias has by chance, because there are only so many test nodes."""
+    """Return the DP that an unbiased predictor has by chance on this number of test nodes."""
     found = [record for cell in cells if cell.label == "gcn" for record in map(store.get, cell.specs()) if record]
     rate = statistics.mean(record["test"]["positive_rate"] for record in found) / 100
     data = load(graph) if graph in PUBLISHED else load(graph, split_seed=0)

@@ -63,7 +63,7 @@ def side_by_side(
 
 
 def environment() -> dict[str, str | int]:
-    """Return what the figures depend on besides the code."""
+    """Return what else the figures depend on: versions and machine."""
     return {
         "processor": _processor(),
         "threads": torch.get_num_threads(),

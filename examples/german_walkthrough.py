@@ -34,7 +34,7 @@ print("labels", data.label_names, "groups", data.group_names)
 # %% [markdown]
 # ## The bias that is there before any training
 #
-# The edges keep men and women apart, and some features tell the gender. Whatever smooths features over these edges
+# The edges keep men and women apart, and some features tell the gender. Smoothing features over these edges
 # will make the groups more different.
 
 # %%

@@ -51,7 +51,7 @@ def write_tables(directory: Path) -> tuple[Path, Path]:
 def main(directory: Path) -> None:
     nodes, edges = write_tables(directory)
 
-    # 1. Tables become a graph. Whatever cannot be right is an error that says what and where.
+    # 1. Tables become a graph. Wrong input is an error that says what and where.
     data = fairpass.from_tables(
         nodes, edges, id="person", label="promoted", positive="yes", sensitive="site", missing="indicator", seed=1
     )

@@ -45,7 +45,7 @@ class _Weighted(Program):
     def __init__(self, network: GNN, strength: float) -> None:
         super().__init__()
         self.network, self.strength = network, strength
-        # A buffer, so that an interrupted fit goes on with the same weights.
+        # A buffer, so that an interrupted fit continues with the same weights.
         self.register_buffer("weights", None)
 
     def prepare(self, task: Task, training: Training) -> None:

@@ -33,7 +33,7 @@ class NarrowKernelWarning(UserWarning):
 
 
 class QuadraticCostWarning(UserWarning):
-    """A sum is about to visit all pairs of very many nodes, which nobody asked for by name."""
+    """A sum is about to visit all pairs of very many nodes, although no backend that does so was chosen."""
 
 
 # pydantic's name of an error -> what the value must be.

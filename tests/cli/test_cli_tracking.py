@@ -11,7 +11,7 @@ Run = Callable[..., Result]
 
 GCN = ("train", "german", "--method", "gcn", "--epochs", "3")
 
-# Raised inside the libraries when they are imported or used, and not ours to mend.
+# Raised inside the libraries when they are imported or used, and not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 

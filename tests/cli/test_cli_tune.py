@@ -92,7 +92,7 @@ def test_interruption_says_where_it_goes_on(run: Run, tmp_path: Path, monkeypatc
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairpass.tuning.worker.fit_all", interrupt)
+    monkeypatch.setattr("fairpass.tuning.search.fit_all", interrupt)
     result = run(*QUICK, "--trials", "2", "--out", tmp_path)
     assert result.exit_code == 130
     assert "Finished work is in the study: the same command continues from there" in result.stderr

@@ -276,7 +276,7 @@ def test_shapes_must_fit() -> None:
         gauss_sum(t[:, :0], s[:, :0], w, 1.0)
     with pytest.raises(ValueError, match=r"'strengths' must have one row for each of the sources \(got 29"):
         gauss_sum(t, s, w[1:], 1.0)
-    with pytest.raises(ValueError, match="batch axes of the points, the 'strengths' and 'alpha' must broad"):
+    with pytest.raises(ValueError, match="batch axes of points, 'strengths' and 'alpha' must broad"):
         gauss_sum(t.expand(2, -1, -1), s, w.expand(3, -1, -1), 1.0)
 
 

@@ -18,7 +18,7 @@ from fairpass.methods import GCN, FairVGNN, NodeClassifier, load_model
 from fairpass.metrics import GroupThresholds
 from fairpass.runs import fit_all
 from fairpass.training import Training
-from fairpass.tuning.measure import Measure
+from fairpass.tuning.search import _outcome
 
 TRAINING = Training(epochs=15, postprocess="thresholds", seed=2)
 
@@ -90,7 +90,7 @@ def test_decisions_are_the_same_everywhere(data: Data, fitted: GCN) -> None:
         assert torch.equal(fitted.decide(data, probabilities, nodes), predicted[nodes])
     on_validation = {name: 100 * value for name, value in fitted.selected_.metrics.items()}
     assert fitted.evaluate(data, "val").percent() == pytest.approx(on_validation, abs=1e-3)
-    measured = Measure(data)([fitted])
+    measured = _outcome([fitted], data)
     in_percent = {name: 100 * value for name, value in measured["test"].items()}
     assert fitted.evaluate(data).percent() == pytest.approx(in_percent, abs=1e-3)
     assert measured["validation"] == fitted.selected_.metrics

@@ -61,19 +61,25 @@ def test_the_message_has_the_whole_groups_sizes(
     torch.testing.assert_close(layer(*graph.inputs), expected, rtol=1e-9, atol=1e-9)
 
 
+def task_of(sizes: tuple[int, ...]) -> Any:
+    """Return what the classifier looks at to build its layers."""
+    return SimpleNamespace(num_classes=2, group_sizes=sizes)
+
+
 @pytest.mark.parametrize("model", [GMMD, GMMDS])
 def test_only_lambda_f_has_the_sampled_sizes(make_graph: MakeGraph, model: type[GMMD]) -> None:
     graph = make_graph(n=30)
     sizes = tuple(torch.bincount(graph.sens).tolist())
     assert min(sizes) >= 8
+    task = task_of(sizes)
     paper = model.paper(lambda_f=0.3, sample=6, K=1, lambda_s=1.5, alpha=0.7)
-    layer = paper._propagation(2, sizes).eval()
+    layer = paper._propagation(task).eval()
     drawn = draw(Groups.of(graph.sens), layer.sample, layer.sample_seed)
     assert drawn is not None
     expected = sampled_step(graph, drawn, 1.5, 0.3 * 6 * 6, 0.7, simplified=layer.simplified)
     torch.testing.assert_close(layer(*graph.inputs), expected, rtol=1e-9, atol=1e-9)
     # With all nodes, P's sizes and the grid's cancel in the messages between groups.
-    whole = model.paper(lambda_f=0.3, sample=None, K=1, lambda_s=1.5, alpha=0.7)._propagation(2, sizes)
+    whole = model.paper(lambda_f=0.3, sample=None, K=1, lambda_s=1.5, alpha=0.7)._propagation(task)
     assert whole.lambda_f == 0.3 * sizes[0] * sizes[1]
     expected = sampled_step(graph, torch.arange(30), 1.5, 0.3 * sizes[0] * sizes[1], 0.7, simplified=layer.simplified)
     torch.testing.assert_close(whole(*graph.inputs), expected, rtol=1e-9, atol=1e-9)
@@ -84,10 +90,11 @@ def test_only_lambda_f_has_the_sampled_sizes(make_graph: MakeGraph, model: type[
 def test_a_sample_of_everything_is_all_nodes(make_graph: MakeGraph, model: type[GMMD], step: Any) -> None:
     graph = make_graph(n=30, unknown=3)
     sizes = tuple(torch.bincount(graph.sens[graph.sens >= 0]).tolist())
+    task = task_of(sizes)
     options: Any = {"step": step, "lambda_f": 0.5, "lambda_f_scaling": "product"}
-    exact = model(**options)._propagation(2, sizes)
+    exact = model(**options)._propagation(task)
     for sample in (max(sizes), 10_000):
-        everything = model(sample=sample, **options)._propagation(2, sizes)
+        everything = model(sample=sample, **options)._propagation(task)
         assert everything.lambda_f == exact.lambda_f
         for training in (True, False):
             torch.testing.assert_close(everything.train(training)(*graph.inputs), exact(*graph.inputs))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fairpass.metrics import evaluate
-from fairpass.runs import Rate, RunRecord, Wording, rates_in_words
+from fairpass.runs import Rate, RunRecord, rates_in_words
 
-WORDING = Wording("a loan", {"m": "men", "f": "women"}, {"gcn": "The network"})
+LABEL, NAMES = "a loan", {"m": "men", "f": "women", "gcn": "The network"}
 # Ten women, ten men; half of each have the label.
 SENS = np.repeat([0, 1], 10)
 LABELS = np.tile(np.repeat([0, 1], 5), 2)
@@ -40,7 +40,7 @@ PLAIN = run("gcn", (2, 0), (5, 1))
     ],
 )
 def test_sentence(rate: Rate, sentence: str) -> None:
-    assert rates_in_words([PLAIN], [run("gmmd", (3, 1), (3, 2))], WORDING, rate) == sentence
+    assert rates_in_words([PLAIN], [run("gmmd", (3, 1), (3, 2))], rate, label=LABEL, names=NAMES) == sentence
 
 
 def test_numbers_are_means_over_runs_without_error() -> None:
@@ -49,29 +49,29 @@ def test_numbers_are_means_over_runs_without_error() -> None:
         run("gmmd", (4, 0), (5, 1), seed=1),
         RunRecord("gmmd", 2, 1.0, None, "it failed"),
     ]
-    sentence = rates_in_words([PLAIN], runs, WORDING, "selection_rate")
+    sentence = rates_in_words([PLAIN], runs, "selection_rate", label=LABEL, names=NAMES)
     assert "gmmd for 50 % and 30 % (ΔDP 20.0), at no cost in accuracy." in sentence
 
 
 def test_differences_of_opposite_sign_do_not_cancel() -> None:
     runs = [run("gmmd", (2, 0), (5, 0)), run("gmmd", (5, 0), (2, 0), seed=1)]
-    sentence = rates_in_words([PLAIN], runs, WORDING, "selection_rate")
+    sentence = rates_in_words([PLAIN], runs, "selection_rate", label=LABEL, names=NAMES)
     assert "gmmd for 35 % and 35 % (ΔDP 30.0)" in sentence
 
 
 def test_no_gain_is_said() -> None:
-    sentence = rates_in_words([PLAIN], [run("gmmd", (1, 0), (5, 1))], WORDING, "selection_rate")
+    sentence = rates_in_words([PLAIN], [run("gmmd", (1, 0), (5, 1))], "selection_rate", label=LABEL, names=NAMES)
     assert sentence.endswith("(ΔDP 50.0), at a cost of 5.0 points of accuracy. The groups come no closer.")
 
 
 def test_gain_within_the_deviation_is_said() -> None:
     runs = [run("gmmd", (2, 0), (5, 1)), run("gmmd", (4, 0), (5, 1), seed=1)]
-    sentence = rates_in_words([PLAIN], runs, WORDING, "selection_rate")
+    sentence = rates_in_words([PLAIN], runs, "selection_rate", label=LABEL, names=NAMES)
     assert sentence.endswith("(ΔDP 30.0), at no cost in accuracy. That is less than the deviation between runs.")
 
 
 def test_what_has_no_wording_goes_by_its_name() -> None:
-    sentence = rates_in_words([PLAIN], [PLAIN], Wording("a loan", {"m": "men"}), "selection_rate")
+    sentence = rates_in_words([PLAIN], [PLAIN], "selection_rate", label="a loan", names={"m": "men"})
     assert sentence.startswith("gcn predicts a loan for 60 % of men and 20 % of f (ΔDP 40.0)")
 
 
@@ -79,7 +79,7 @@ def test_three_groups() -> None:
     sens, labels = np.repeat([0, 1, 2], 4), np.tile([0, 1], 6)
     made = evaluate(labels, (np.arange(12) % 4 < sens + 1).astype(float), sens=sens, group_names=("a", "b", "c"))
     sentence = rates_in_words(
-        [RunRecord("x", 0, 1.0, made)], [RunRecord("y", 0, 1.0, made)], Wording("it"), "selection_rate"
+        [RunRecord("x", 0, 1.0, made)], [RunRecord("y", 0, 1.0, made)], "selection_rate", label="it", names={}
     )
     assert sentence.startswith("x predicts it for 25 % of a, 50 % of b and 75 % of c (ΔDP 50.0); y for 25 %, 50 % and")
 
@@ -88,11 +88,14 @@ def test_three_groups() -> None:
 def test_nothing_to_compare(runs: list[RunRecord]) -> None:
     name = "gmmd" if runs else "a method"
     for pair in ((runs, [PLAIN]), ([PLAIN], runs)):
-        assert rates_in_words(*pair, WORDING, "selection_rate") == f"There is no result of {name} to compare."
+        assert (
+            rates_in_words(*pair, "selection_rate", label=LABEL, names=NAMES)
+            == f"There is no result of {name} to compare."
+        )
 
 
 def test_more_than_two_labels_are_refused() -> None:
     labels, sens = np.tile([0, 1, 2], 4), np.repeat([0, 1], 6)
     many = RunRecord("gcn", 0, 1.0, evaluate(labels, np.eye(3)[labels], sens=sens))
     with pytest.raises(ValueError, match=r"^'runs' must be of a graph with two labels \(got 3\)$"):
-        rates_in_words([many], [many], WORDING, "selection_rate")
+        rates_in_words([many], [many], "selection_rate", label=LABEL, names=NAMES)

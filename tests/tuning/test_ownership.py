@@ -16,8 +16,8 @@ from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
-from fairpass.tuning import LogUniform, Progress, Tuned, tune, worker
-from fairpass.tuning.study import GRACE, running, sign, signs_of_life
+from fairpass.tuning import LogUniform, Progress, Tuned, tune
+from fairpass.tuning.study import GRACE, OWNER, running, signs_of_life
 
 QUICK: dict[str, Any] = {
     "seeds": 1,
@@ -88,7 +88,7 @@ def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
     tuned = search(graph, storage, 1)
     study = optuna.load_study(study_name=tuned.study, storage=f"sqlite:///{storage}")
     trial = study.ask({"learning_rate": FloatDistribution(1e-3, 1e-1, log=True)})
-    sign(trial, "elsewhere 1 aaaa")
+    trial.set_user_attr(OWNER, "elsewhere 1 aaaa")
     progress: list[Progress] = []
 
     def fail_after_a_while(report: Progress) -> None:
@@ -96,7 +96,7 @@ def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
         if len(progress) == 2:
             study.tell(trial, state=TrialState.FAIL)
 
-    monkeypatch.setattr(worker, "_POLL", 0.05)
+    monkeypatch.setattr("fairpass.tuning.search._POLL", 0.05)
     tuned = tune(graph, "gat", budget=2, storage=storage, callback=fail_after_a_while, **QUICK)
     assert [each.training for each in progress[:2]] == [0, 0]
     assert len(tuned.points) == 2
@@ -106,7 +106,7 @@ def study_with_trial(owner: str | None) -> optuna.Study:
     study = optuna.create_study(storage=InMemoryStorage())
     trial = study.ask()
     if owner is not None:
-        sign(trial, owner)
+        trial.set_user_attr(OWNER, owner)
     return study
 
 
@@ -129,7 +129,7 @@ def test_a_sign_of_life_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = InMemoryStorage()
     study = optuna.create_study(storage=storage)
     with signs_of_life(study, storage) as owner:
-        sign(study.ask(), owner)
+        study.ask().set_user_attr(OWNER, owner)
         late = time.time() + 2 * GRACE
         monkeypatch.setattr(time, "time", lambda: late)
         time.sleep(0.1)

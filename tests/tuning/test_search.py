@@ -18,8 +18,8 @@ from fairpass.errors import DataError
 from fairpass.methods import GAT
 from fairpass.training import EpochRecord, Training
 from fairpass.tuning import Budget, Choice, Integers, LogUniform, Progress, Tuned, tune
+from fairpass.tuning.search import _Prune
 from fairpass.tuning.strategies import Strategy
-from fairpass.tuning.worker import _Prune
 
 SPACE = {"learning_rate": LogUniform(1e-3, 1e-1), "hidden": Choice(4, 8), "num_layers": Integers(1, 2)}
 QUICK: dict[str, Any] = {"seeds": 2, "fixed": {"epochs": 3}, "space": SPACE}

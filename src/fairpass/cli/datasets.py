@@ -31,22 +31,23 @@ def list_datasets(ctx: typer.Context) -> Result:
 
     known = [_about(name) for name in names()]
     yield known
-    lines = map(_statistics, known)
+    lines: list[Cells] = []
+    for about in known:
+        found, (status, style) = about["statistics"], _STATUS[about["status"]]
+        counts = [f"{found[name]:,}" for name in ("nodes", "undirected_edges", "features")]
+        shares = [f"{found[name]:.3f}" for name in ("label_homophily", "sensitive_homophily")]
+        lines.append([about["name"], *counts, *shares, f"{found['max_degree']:,}", Text(status, style=style)])
     section("Benchmark graphs", table(_HEADER, lines, words=["files"]), Text(_SYMBOLS, style="dim"))
     for about in known:
-        paths = ", ".join(file["path"] for file in about["files"])
-        status = {
+        paths, fetching = ", ".join(file["path"] for file in about["files"]), f"fairpass datasets fetch {about['name']}"
+        where = {
             "embedded": "part of the package",
             "available": f"available at {paths}",
-            "not fetched": f"needs download: run `fairpass datasets fetch {about['name']}`, "
-            f"or put the files at {paths}",
+            "not fetched": f"needs download: run `{fetching}`, or put the files at {paths}",
         }
-        columns = {
-            title: f"{about[key]['column']}: {', '.join(about[key]['names'])}"
-            for title, key in (("label", "label"), ("groups", "sensitive"))
-        }
-        others = {"source": about["source"], "licence": about["licence"], "status": status[about["status"]]}
-        section(f"{about['name']}: {about['title']}", facts({**columns, **others}))
+        label, groups = (f"{about[key]['column']}: {', '.join(about[key]['names'])}" for key in ("label", "sensitive"))
+        others = {"source": about["source"], "licence": about["licence"], "status": where[about["status"]]}
+        section(f"{about['name']}: {about['title']}", facts({"label": label, "groups": groups, **others}))
 
 
 @datasets.command()
@@ -77,11 +78,3 @@ def _about(name: str) -> dict[str, Any]:
             {"path": str(data_directory() / file.path), "url": file.url, "sha256": file.sha256} for file in files
         ],
     }
-
-
-def _statistics(about: dict[str, Any]) -> Cells:
-    found = about["statistics"]
-    counts = [f"{found[name]:,}" for name in ("nodes", "undirected_edges", "features")]
-    shares = [f"{found[name]:.3f}" for name in ("label_homophily", "sensitive_homophily")]
-    status, style = _STATUS[about["status"]]
-    return [about["name"], *counts, *shares, f"{found['max_degree']:,}", Text(status, style=style)]

@@ -82,13 +82,10 @@ def _classifiers() -> "dict[str, NodeClassifier]":
 
 
 def _sentences(runs: "Sequence[RunRecord]") -> list[str]:
-    from fairpass.runs import Rate, Wording, rates_in_words
+    from fairpass.runs import Rate, rates_in_words
 
-    wording = Wording(
-        label="an income over 50K",
-        groups={"male": "men", "female": "women"},
-        methods={_PLAIN: "Logistic regression", _DP: "GMMD (dp)", _EO: "GMMD (eo)"},
-    )
+    names = {"male": "men", "female": "women", _PLAIN: "Logistic regression", _DP: "GMMD (dp)", _EO: "GMMD (eo)"}
     goals: dict[str, Rate] = {_DP: "selection_rate", _EO: "true_positive_rate"}
     of = {name: [run for run in runs if run.method == name] for name in (_PLAIN, *goals)}
-    return [rates_in_words(of[_PLAIN], of[name], wording, rate) for name, rate in goals.items()]
+    about: dict[str, Any] = {"label": "an income over 50K", "names": names}
+    return [rates_in_words(of[_PLAIN], of[name], rate, **about) for name, rate in goals.items()]

@@ -1,20 +1,13 @@
 """`fairpass init`: inspect tables and write a settings file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from fairpass.cli.options import Result, command
 from fairpass.cli.output import Cells, print_line, rows, section, table, working
 from fairpass.errors import DataError
 from fairpass.files import write_text
-
-if TYPE_CHECKING:
-    from fairpass.datasets.table_inspection import Inspection
-
-_ROLES = ("id", "label", "sensitive", "split")
 
 
 @command
@@ -44,22 +37,19 @@ def init(
     if found.edges is not None:
         ends = " and ".join(repr(found.best(role)) for role in ("source", "target"))
         section(f"{found.edges}, {found.edge_rows:,} edges", Text(f"between {ends}"))
-    section("Guessed from names and values", _guesses(found))
+    guesses = []
+    for role in ("id", "label", "sensitive", "split"):
+        for place, guess in enumerate(found.roles[role]):
+            first = place == 0
+            column, reason = Text(guess.column, "bold" if first else "dim"), Text(guess.reason, "" if first else "dim")
+            guesses.append((role if first else "", column, reason))
+        if not found.roles[role] and role != "split":
+            by_row = ": edges refer to row numbers" if role == "id" and found.edges is not None else ""
+            guesses.append((role, Text("-"), Text(f"no column looks like one{by_row}")))
+    section("Guessed from names and values", rows(guesses))
     if found.problems:
         stops = Text("stops", style="bold red")
         section("What to know", rows((stops if each.stops else "-", Text(each.sentence)) for each in found.problems))
     lacking = [role for role in ("label", "sensitive") if found.best(role) is None]
     todo = f"; it still needs {' and '.join(map(repr, lacking))}" if lacking else ""
     print_line(f"\nAll settings are in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
-
-
-def _guesses(found: "Inspection") -> Table:
-    cells = []
-    for role in _ROLES:
-        for place, guess in enumerate(found.roles[role]):
-            name = Text(guess.column, style="bold" if place == 0 else "dim")
-            cells.append((role if place == 0 else "", name, Text(guess.reason, style="" if place == 0 else "dim")))
-        if not found.roles[role] and role != "split":
-            by_row = ": edges refer to row numbers" if role == "id" and found.edges is not None else ""
-            cells.append((role, Text("-"), Text(f"no column looks like one{by_row}")))
-    return rows(cells)

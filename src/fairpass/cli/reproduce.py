@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from fairpass.experiments.tables import Entry, Table
     from fairpass.runs import Progress, RunSpec, RunStore
 
-ALL, RECORDS = "all", "records"
-_DIRECTORY, _QUICK_DIRECTORY = Path("reproduction"), Path("reproduction-quick")
+ALL = "all"
 _STYLES = {"": "", "best": "bold", "second": "italic"}
 
 
@@ -41,9 +40,9 @@ def reproduce(
     wanted = [name.strip() for name in datasets.split(",")]
     if unknown := [name for name in wanted if name not in DATASETS]:
         raise DataError(f"'--datasets' must be among {', '.join(DATASETS)} (got {unknown[0]!r})")
-    directory = out if out is not None else _QUICK_DIRECTORY if quick else _DIRECTORY
+    directory = out or Path("reproduction-quick" if quick else "reproduction")
 
-    store = RunStore(directory / RECORDS)
+    store = RunStore(directory / "records")
     cells = [cell for name in items for cell in ITEMS[name].cells(quick=quick) if cell.dataset in wanted]
     specs = list({spec.key: spec for cell in cells for spec in cell.specs()}.values())
     if not resume:
@@ -74,7 +73,8 @@ def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequenc
 
     todo = store.missing(specs)
     needed = [name for name in datasets if any(spec.dataset == name for spec in todo)]
-    _fetch(needed, datasets)
+    for name in needed:
+        _fetch(name, [other for other in datasets if other != name])
     if len(todo) < len(specs):
         note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are already in {store.directory}")
     threads, before = torch.get_num_threads(), 0
@@ -97,35 +97,29 @@ def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequenc
     return before
 
 
-def _fetch(needed: Sequence[str], datasets: Sequence[str]) -> None:
+def _fetch(name: str, others: Sequence[str]) -> None:
     """Find out that a data set is missing before anything is trained, not hours later."""
     from fairpass.datasets import fetch
 
-    for name in needed:
-        try:
-            fetch(name)
-        except DownloadError as error:
-            others = ",".join(other for other in datasets if other != name)
-            without = f"; or go without {name}: --datasets {others}" if others else ""
-            raise DownloadError(f"{error}{without}") from None
+    try:
+        fetch(name)
+    except DownloadError as error:
+        without = f"; or go without {name}: --datasets {','.join(others)}" if others else ""
+        raise DownloadError(f"{error}{without}") from None
 
 
 def _as_data(found: "ItemResults", paths: Sequence[Path]) -> dict[str, Any]:
     claims = [{"claim": claim.text, "verdict": claim.verdict, "sentence": claim.sentence} for claim in found.claims]
-    tables = [table.to_dict() for table in found.tables]
-    return {"tables": tables, "claims": claims, "files": [str(path) for path in paths]}
+    return {"tables": [table.to_dict() for table in found.tables], "claims": claims, "files": [*map(str, paths)]}
 
 
 def _show(found: "ItemResults", *, with_tables: bool) -> None:
-    if with_tables:
-        for table in found.tables:
-            _show_table(table)
+    for table in found.tables if with_tables else ():
+        _show_table(table)
     if found.claims:
         # A single item has the numbers, too; all items at once have a line for each claim.
-        lines = [
-            ("-", Text(f"{claim.text} {claim.sentence if with_tables else f'{claim.verdict.capitalize()}.'}"))
-            for claim in found.claims
-        ]
+        ends = [claim.sentence if with_tables else f"{claim.verdict.capitalize()}." for claim in found.claims]
+        lines = [("-", Text(f"{claim.text} {end}")) for claim, end in zip(found.claims, ends, strict=True)]
         section(f"{found.item.title}: what the paper claims", rows(lines))
 
 

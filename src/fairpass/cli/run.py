@@ -64,13 +64,8 @@ def run(config: Path = Path("fairpass.toml"), step: StepName | None = None, *, s
 
         space = run_project(asked, step=step, on_event=on_event, on_data=choose_threads)
 
-    steps = {name: vars(record) for name, record in space.steps.items()}
-    document: dict[str, Any] = {
-        "directory": str(space.directory),
-        "made": space.made,
-        "skipped": space.skipped,
-        "steps": steps,
-    }
+    document: dict[str, Any] = {"directory": str(space.directory), "made": space.made, "skipped": space.skipped}
+    document["steps"] = {name: vars(record) for name, record in space.steps.items()}
     finished = (*space.made, *space.skipped)
     if "evaluate" in finished:
         about = space.read("models.json")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, cached_edges, nearest_neighbours, similarity_graph
-from fairpass.datasets.graph import MISSING, GraphArrays, Ints, SimpleGraph, checked_ids, positions, simple_graph
+from fairpass.datasets.graph import MISSING, GraphArrays, Ints, checked_ids, positions, simple_graph
 from fairpass.datasets.options import FeatureScale
 from fairpass.datasets.registry import CodedColumn, EdgeFile, GraphSpec, NeighbourRecipe, SimilarityRecipe
 from fairpass.datasets.splits import benchmark_split
@@ -28,7 +28,8 @@ def benchmark_graph(
         raw = raw.drop(columns=sensitive)
     if spec.one_hot:
         raw = pd.get_dummies(raw, columns=list(spec.one_hot), prefix_sep="=")
-    graph = _simple_graph(spec, rows, raw, contents)
+    pairs = _pairs(spec, rows, raw, contents)
+    graph = simple_graph(pairs[:, 0], pairs[:, 1], len(rows))
     features = scaled(raw, [str(column) for column in raw.columns if column != sensitive], scale)
     is_feature = keep_sensitive and spec.sensitive_is_feature
     if not is_feature:
@@ -87,22 +88,21 @@ def scaled(table: pd.DataFrame, columns: list[str], scale: FeatureScale) -> pd.D
     return result
 
 
-def _simple_graph(spec: GraphSpec, rows: pd.DataFrame, raw: pd.DataFrame, contents: Mapping[str, bytes]) -> SimpleGraph:
+def _pairs(spec: GraphSpec, rows: pd.DataFrame, raw: pd.DataFrame, contents: Mapping[str, bytes]) -> Ints:
     match spec.graph:
         case SimilarityRecipe(threshold=threshold, minmax_columns=columns):
             features = scaled(raw, list(columns), "minmax").to_numpy()
             recipe = SIMILARITY.format(threshold=threshold.hex())
-            pairs = cached_edges(features, recipe, partial(similarity_graph, threshold=threshold))
+            return cached_edges(features, recipe, partial(similarity_graph, threshold=threshold))
         case NeighbourRecipe(neighbours=count):
             features = scaled(raw, list(raw.columns), "standard").to_numpy()
             recipe = NEIGHBOURS.format(neighbours=count)
-            pairs = cached_edges(features, recipe, partial(nearest_neighbours, neighbours=count))
+            return cached_edges(features, recipe, partial(nearest_neighbours, neighbours=count))
         case EdgeFile(id_column=id_column):
             file = BytesIO(contents[spec.files[-1].path])
             ends = pd.DataFrame(READERS[spec.reader][1](file), columns=["source", "target"])
             ids: pd.Index[Any] = pd.RangeIndex(len(rows)) if id_column is None else checked_ids(rows[id_column])
-            pairs = np.stack([positions(ends[end], ids) for end in ("source", "target")], axis=1)
-    return simple_graph(pairs[:, 0], pairs[:, 1], len(rows))
+            return np.stack([positions(ends[end], ids) for end in ("source", "target")], axis=1)
 
 
 def read_pairs(file: BytesIO) -> Ints:

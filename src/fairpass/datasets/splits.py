@@ -2,9 +2,8 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +20,7 @@ PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "t
 _Ids = tuple[list[int], list[int], list[int]]
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Three disjoint boolean masks over the nodes."""
 
     train: Bools
@@ -38,7 +36,7 @@ class Split:
 
     def masks(self) -> dict[str, Any]:
         """Return the masks by their names in a graph."""
-        return {f"{field.name}_mask": getattr(self, field.name) for field in fields(self)}
+        return {f"{part}_mask": mask for part, mask in self._asdict().items()}
 
 
 def benchmark_split(
@@ -57,7 +55,7 @@ def benchmark_split(
     halves = np.bincount(y[y >= 0]) // 2
     quotas = apportion(min(labels_for_training, int(halves.sum())), halves)
     split = Split.from_ids(y.size, _ids_by_label(y, quotas.tolist(), seed))
-    return replace(split, test=(y >= 0) & ~split.train & ~split.val)
+    return split._replace(test=(y >= 0) & ~split.train & ~split.val)
 
 
 def label_balanced_ids(y: ArrayLike, labels_for_training: int, seed: int = PUBLISHED_SEED) -> _Ids:
@@ -123,13 +121,12 @@ def split_by_column(column: Column, y: Ints) -> Split:
 
 def check_split(split: Split, codes: Ints, what: Literal["label", "group"], names: Sequence[str]) -> None:
     """Refuse a split with a part that has no node of some label or group."""
-    for part in fields(split):
-        mask = getattr(split, part.name)
+    for part, mask in split._asdict().items():
         present = np.bincount(codes[mask & (codes != MISSING)], minlength=len(names))
         if not present.all():
             how = " (small_groups='other')" if what == "group" else ""
             raise DataError(
-                f"none of the {int(mask.sum())} labelled nodes in the {part.name} split "
+                f"none of the {int(mask.sum())} labelled nodes in the {part} split "
                 f"has {what} {names[int(present.argmin())]!r}: use another split, or merge rare {what}s{how}"
             )
 

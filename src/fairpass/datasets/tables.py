@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 from fairpass.datasets.column_encoding import as_text, codes_among, text_of
 from fairpass.datasets.encoding import TIMES, Encoding, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import (
-    MISSING,
-    Column,
-    GraphArrays,
-    Ints,
-    SimpleGraph,
-    checked_ids,
-    first_missing,
-    positions,
-    simple_graph,
-)
+from fairpass.datasets.graph import MISSING, GraphArrays, Ints, checked_ids, first_missing, positions, simple_graph
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
@@ -80,7 +70,8 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     grouped = all(column in table for column in options.sensitive_columns)
     sens = unknown.copy() if known and not grouped else encoding.grouping.codes(table)
     x = encoding.features(table, allow_unknown=options.unknown_category == "zeros")
-    graph, edges_origin = _edges(table, x, edges, options)
+    source, target, edges_origin = _edges(table, x, edges, options)
+    graph = simple_graph(source, target, len(x))
     split = _split(table, y, sens, encoding, options)
     used = {column.column for column in encoding.columns}
     features = [] if known else feature_columns(table, options, encoding.grouping.title)
@@ -160,7 +151,7 @@ def _split(nodes: Table, y: Ints, sens: Ints, encoding: Encoding, options: Table
     return split
 
 
-def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Column]:
+def edge_ends(edges: Table, source: str | None, target: str | None) -> "list[pd.Series[Any]]":
     """Return both ends of each edge: the columns with these names, by default the first two."""
     if len(edges.columns) < 2:
         raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
@@ -172,12 +163,12 @@ def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Colu
 
 def _edges(
     nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions
-) -> tuple[SimpleGraph, dict[str, str | None]]:
-    """Return the graph and where its edges come from."""
+) -> tuple[Ints, Ints, dict[str, str | None]]:
+    """Return both ends of the edges and where they come from."""
     if edges is None:
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
-        return simple_graph(pairs[:, 0], pairs[:, 1], len(x)), similarity_origin(options.similarity)
+        return pairs[:, 0], pairs[:, 1], similarity_origin(options.similarity)
     text_columns = None if options.id is None else str
     table = read_table(edges, "edges", text_encoding=options.text_encoding, text_columns=text_columns)
     ends = edge_ends(table, options.source, options.target)
@@ -189,8 +180,7 @@ def _edges(
         if nodes.typed != table.typed:  # in a CSV file, ids are text
             column, ends = as_text(column), [as_text(end) for end in ends]
         ids = checked_ids(column)
-    first, second = (positions(end, ids) for end in ends)
-    return simple_graph(first, second, len(x)), table.origin
+    return positions(ends[0], ids), positions(ends[1], ids), table.origin
 
 
 def _node_ids(nodes: Table, id: str | None) -> list[Any]:

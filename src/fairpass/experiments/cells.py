@@ -1,7 +1,7 @@
 """Cells: the entries of tables and the points of figures, and what the records of their runs say."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean, stdev
@@ -36,9 +36,8 @@ class Cell:
         splits = {seed: seed if self.resplit else None for seed in self.seeds}
         return [RunSpec(self.dataset, candidate, seed, self.measures, split) for seed, split in splits.items()]
 
-    def specs(self) -> Iterator[RunSpec]:
-        for candidate in self.candidates:
-            yield from self.runs(candidate)
+    def specs(self) -> list[RunSpec]:
+        return [run for candidate in self.candidates for run in self.runs(candidate)]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ def curves(model: NodeClassifier, data: Data) -> dict[str, list[float | None]]:
 
 
 def statistics(model: NodeClassifier, data: Data) -> dict[str, Any]:
-    """Return the graph's statistics."""
     return describe(data).to_dict()
 
 
@@ -94,10 +93,8 @@ def _neighbourhood(data: Data, logits: Tensor, label: int) -> dict[str, Any]:
     neighbours = neighbours[evenly(len(neighbours), _NEIGHBOURS)]
     similarity = likeness(logits, torch.tensor(centre), neighbours).tolist()
     pairs = zip(neighbours.tolist(), similarity, strict=True)
-    return {
-        "centre": _node(data, centre),
-        "neighbours": [{**_node(data, node), "similarity": _short(similar)} for node, similar in pairs],
-    }
+    shown = [{**_node(data, node), "similarity": _short(similar)} for node, similar in pairs]
+    return {"centre": _node(data, centre), "neighbours": shown}
 
 
 def _node(data: Data, node: int) -> dict[str, int]:
@@ -105,13 +102,7 @@ def _node(data: Data, node: int) -> dict[str, int]:
 
 
 def _short(value: float | None) -> float | None:
-    """Return a number with as many digits as a figure shows."""
     return None if value is None or isnan(value) else float(f"{value:.4g}")
 
 
-EXTRA_MEASURES: Mapping[str, Measure] = {
-    "curves": curves,
-    "statistics": statistics,
-    "theorems": theorems,
-    "cases": cases,
-}
+EXTRA_MEASURES: Mapping[str, Measure] = {each.__name__: each for each in (curves, statistics, theorems, cases)}

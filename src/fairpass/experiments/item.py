@@ -53,21 +53,21 @@ class Claim:
         return ": ".join(filter(None, (self.verdict.capitalize(), yes or no))) + "."
 
 
-def claim(key: str, subjects: Mapping[str, Any], check: Callable[..., Verdict], *arguments: Any, **words: str) -> Claim:
+def claim(key: str, subjects: Mapping[str, Any], check: Callable[..., Verdict], *given: Any, **words: str) -> Claim:
     """Check the claim with this key in `texts.toml` for each subject whose results are there.
 
-    `check(subject, *arguments)` says whether it holds, and the numbers that show it; `words` are filled into its text.
+    `check(subject, *given)` says whether it holds, and the numbers that show it; `words` are filled into its text.
     """
     checks = []
     for where, subject in subjects.items():
         # A missing row or an empty mean: not measured here.
         with suppress(LookupError, StatisticsError):
-            checks.append(Check(where, *check(subject, *arguments)))
+            checks.append(Check(where, *check(subject, *given)))
     return Claim(TEXTS["claims"][key].format(**words), tuple(checks))
 
 
 def require(*parts: Sized, points: int = 1) -> None:
-    """Say that a claim cannot be checked here if results are missing."""
+    """Raise the error that means "not measured" if any of the parts has too few points."""
     if min(map(len, parts)) < points:
         raise LookupError("not measured")
 
@@ -136,14 +136,8 @@ class ItemResults:
 
     def of(self, dataset: str | None = None, label: str | None = None, **at: Any) -> list[CellResult]:
         """Return the results of the cells that match."""
-        return [
-            result
-            for result in self.results
-            if result is not None
-            and dataset in (None, result.cell.dataset)
-            and label in (None, result.cell.label)
-            and at.items() <= result.cell.at.items()
-        ]
+        results = [result for result in self.results if result is not None and at.items() <= result.cell.at.items()]
+        return [r for r in results if dataset in (None, r.cell.dataset) and label in (None, r.cell.label)]
 
     def rows(self, dataset: str, keep: Callable[[CellResult], bool] = lambda _: True, **at: Any) -> Rows:
         """Return the mean metrics of a data set's cells by label, without those that have an undefined metric."""

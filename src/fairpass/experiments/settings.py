@@ -64,10 +64,7 @@ def baseline(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Confi
 
 
 def papers(name: str, dataset: str, *, lambda_f: tuple[float, ...] = (1.0, 5.0)) -> tuple[Configuration, ...]:
-    """Return GMMD or GMMD-S as the paper defines it: sampled, its step, fixed alpha, its scaling of lambda_f.
-
-    Of its grid only `lambda_f` is searched here, in two values; `fairpass tune --strategy grid` has all of it.
-    """
+    """Return GMMD or GMMD-S as the paper defines it; of its grid only `lambda_f` is searched, in two values."""
     parameters = {**_SETTINGS["gmmd_0_1"], **_SETTINGS["papers"]["parameters"], "sample": SAMPLES[dataset]}
     training = {**_TRAINING_0_1, **_COMMON, **_SETTINGS["papers"]["training"], **_SETTINGS["papers"][dataset]}
     return scaled(dataset, *(Configuration(name, {**parameters, "lambda_f": f}, training) for f in lambda_f))

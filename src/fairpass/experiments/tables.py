@@ -47,6 +47,7 @@ class Entry:
 
 Row = dict[str, str | Entry]
 Columns = dict[str, Sequence[str | Entry]]
+Content = Sequence[Row] | Columns
 
 
 @dataclass(frozen=True)
@@ -122,13 +123,7 @@ class Table:
 
 
 def table(
-    name: str,
-    content: Sequence[Row] | Columns,
-    *,
-    dataset: str = "",
-    legend: Sequence[str] = (),
-    words: int = 1,
-    **values: object,
+    name: str, content: Content, *, dataset: str = "", legend: Sequence[str] = (), words: int = 1, **values: object
 ) -> Table:
     """Return a table of rows, or of columns by name, with the title and the notes that `texts.toml` has for it.
 

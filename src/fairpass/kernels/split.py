@@ -128,7 +128,7 @@ def cut(targets: Tensor, sources: Tensor, q: int, reach: float, eps: float) -> C
             total += now
             continue
         total += CUT * (n + m)
-        # Differences, so that the lowest and the highest point are apart whatever the rounding.
+        # Differences, so that the lowest and the highest point stay apart under rounding.
         left = here[axis] - low[axis] <= width / 2
         todo += [(mine[left], theirs), (mine[~left], theirs)]
     return Cut(pieces, total)

@@ -6,16 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 from fairpass.datasets.options import TableOptions
 from fairpass.errors import FairpassError, did_you_mean, validation_message
@@ -70,7 +61,7 @@ class Choice(Settings):
 
     @model_validator(mode="after")
     def _no_contradiction(self) -> Self:
-        from fairpass.tuning.choice import check_wishes
+        from fairpass.tuning.front import check_wishes
 
         check_wishes(**self.model_dump())
         return self
@@ -99,10 +90,9 @@ class Tuning(Settings):
 
         Budget.of(self.budget)
         if self.criterion != "dp" and not any(map(_has_criterion, self.methods)):
-            able, tuned = ", ".join(filter(_has_criterion, names())), ", ".join(self.methods)
-            raise ValueError(
-                f"'criterion' must be 'dp' unless one of {able} is tuned (got {self.criterion!r} for {tuned})"
-            )
+            got = f"got {self.criterion!r} for {', '.join(self.methods)}"
+            able = ", ".join(filter(_has_criterion, names()))
+            raise ValueError(f"'criterion' must be 'dp' unless one of {able} is tuned ({got})")
         return self
 
     def fixed(self, method: str) -> dict[str, Any]:
@@ -143,12 +133,18 @@ for _name, _field in TableOptions.model_fields.items():
 _SPELLINGS = {name: f"[{section}] '{key}'" for section, keys in TABLE_KEYS.items() for key, name in keys.items()}
 
 
+def _directory_name(name: str) -> str:
+    if not name or Path(name).name != name:
+        raise ValueError(f"'name' must be a name for a directory (got {name!r})")
+    return name
+
+
 class Config(Settings):
     """A project; paths are relative to `folder`, the directory of its settings file."""
 
     folder: Path
     file: str
-    name: str
+    name: Annotated[str, AfterValidator(_directory_name)]
     directory: str | None = None
     question: str = ""
     nodes: str
@@ -160,13 +156,6 @@ class Config(Settings):
     tuning: Tuning
     training: TrainingSection
     predictions: Predictions
-
-    @field_validator("name")
-    @classmethod
-    def _is_a_directory_name(cls, name: str) -> str:
-        if not name or Path(name).name != name:
-            raise ValueError(f"'name' must be a name for a directory (got {name!r})")
-        return name
 
     @property
     def run_directory(self) -> Path:

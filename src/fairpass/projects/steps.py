@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairpass.datasets import describe, find_bias
 from fairpass.datasets.graph_gain import graph_gain
@@ -59,21 +59,13 @@ def _tune(space: "Workspace") -> Sequence[str]:
     wanted = space.config.tuning
     whole, share = Budget.of(wanted.budget), 1 / len(wanted.methods)
     budget = whole if whole.seconds is None else replace(whole, seconds=whole.seconds * share)
+    common: dict[str, Any] = {"storage": space.path("tuning.db"), "seeds": wanted.seeds, "strategy": "motpe"}
     for number, name in enumerate(wanted.methods):
 
         def show(progress: Progress, number: int = number, name: str = name) -> None:
             space.show((number + progress.fraction) * share, f"{name}, {progress.finished} configurations tried")
 
-        tuned = tune(
-            space.data,
-            name,
-            budget=budget,
-            storage=space.path("tuning.db"),
-            seeds=wanted.seeds,
-            fixed=wanted.fixed(name),
-            strategy="motpe",
-            callback=show,
-        )
+        tuned = tune(space.data, name, budget=budget, fixed=wanted.fixed(name), callback=show, **common)
         tuned.save(space.path(f"tuning-{name}.json"))
     return [f"tuning-{name}.json" for name in wanted.methods]
 
@@ -96,7 +88,10 @@ def _train(space: "Workspace") -> Sequence[str]:
     def classifier(name: str, seed: int) -> NodeClassifier:
         if name == chosen:
             return decision.point.classifier(seed=seed)
-        return _plain(wanted.reference if name == reference else name, seed, space.config.tuning.epochs)
+        kind = method(wanted.reference if name == reference else name)
+        # At its last epoch: a plain classifier that validation selects would be a little fair.
+        training = kind.default_training().but(seed=seed, select="last")
+        return kind(training=training if training.epochs == 1 else training.but(epochs=space.config.tuning.epochs))
 
     planned = {file: classifier(name, seed) for name in files for seed, file in enumerate(files[name])}
     stored = [file for file, each in planned.items() if space.resuming and _is_stored(each, file, space)]
@@ -113,13 +108,6 @@ def _train(space: "Workspace") -> Sequence[str]:
         "models": files,
     }
     return [space.write("models.json", document), "model.safetensors", *planned]
-
-
-def _plain(name: str, seed: int, epochs: int) -> NodeClassifier:
-    """Return a classifier to compare with, at its last epoch: one selected by validation would be a little fair."""
-    found = method(name)
-    training = found.default_training().but(seed=seed, select="last")
-    return found(training=training if training.epochs == 1 else training.but(epochs=epochs))
 
 
 def _is_stored(classifier: NodeClassifier, file: str, space: "Workspace") -> bool:

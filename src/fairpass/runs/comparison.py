@@ -51,7 +51,10 @@ class Comparison:
         if earlier.version != self.version:
             raise DataError(f"the earlier results must be of version {self.version} (got {earlier.version})")
         for name in earlier.methods.keys() & self.methods.keys():
-            if difference := _difference(earlier.methods[name], self.methods[name]):
+            before, after = (_settings(each.methods[name]) for each in (earlier, self))
+            # A setting that an older file lacks is as good as None.
+            if changed := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
+                difference = ", ".join(f"{key}={before.get(key)!r}, now {after.get(key)!r}" for key in changed)
                 raise DataError(f"the earlier results must be of {name!r} as it is now (it had {difference})")
         self.methods, self.runs = {**earlier.methods, **self.methods}, earlier.runs
 
@@ -61,11 +64,10 @@ class Comparison:
         return [RunSpec(self.graph, self.methods[name], seed, name=name) for seed in seeds for name in names]
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """Return the runs that were not made or have failed."""
         made = {(run.method, run.seed) for run in self.runs if run.error is None}
         return [spec for spec in specs if (spec.label, spec.seed) not in made]
 
-    def keep(self, spec: RunSpec, record: RunRecord) -> None:
+    def keep(self, _: RunSpec, record: RunRecord) -> None:
         self.add(record)
 
     def add(self, run: RunRecord) -> None:
@@ -77,8 +79,7 @@ class Comparison:
     @property
     def rows(self) -> tuple[Row, ...]:
         """One row for each method that has been run, in the order of `methods`."""
-        order = list(self.methods)
-        runs = sorted(self.runs, key=lambda run: order.index(run.method))
+        runs = [run for name in self.methods for run in self.runs if run.method == name]
         return summarise(runs, [name for name, each in self.methods.items() if each.method == Constant.name])
 
     def row(self, method: str) -> Row:
@@ -88,7 +89,6 @@ class Comparison:
         return found[method]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values, with the rows for readers who only want these."""
         return {
             "kind": _KIND,
             "version": self.version,
@@ -105,20 +105,15 @@ class Comparison:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Comparison":
         """Read what `save` wrote, or raise `DataError`."""
-        return read_document(path, _KIND, cls._from_dict)
 
-    @classmethod
-    def _from_dict(cls, stored: Mapping[str, Any]) -> "Comparison":
-        methods = {name: Configuration(**each) for name, each in stored["methods"].items()}
-        runs = [RunRecord.from_dict(run) for run in stored["runs"]]
-        return cls(stored["graph"], stored["provenance"], methods, runs, stored["version"])
+        def build(stored: Mapping[str, Any]) -> Comparison:
+            methods = {name: Configuration(**each) for name, each in stored["methods"].items()}
+            runs = [RunRecord.from_dict(run) for run in stored["runs"]]
+            return cls(stored["graph"], stored["provenance"], methods, runs, stored["version"])
+
+        return read_document(path, _KIND, build)
 
 
-def _difference(earlier: Configuration, now: Configuration) -> str:
-    """Return in which settings a classifier was different; empty if in none."""
-    before, after = (each.settings() for each in (earlier, now))
-    return ", ".join(
-        f"{name}={before.get(name)!r}, now {after.get(name)!r}"
-        for name in {**before, **after}
-        if before.get(name) != after.get(name)
-    )
+def _settings(configuration: Configuration) -> dict[str, Any]:
+    values = configuration.to_dict()
+    return {"method": configuration.method, **values["parameters"], **values["training"]}

@@ -16,13 +16,13 @@ Batch = TypeVar("Batch")
 T = TypeVar("T")
 Work = Callable[[Data, Batch], T]
 Results = Generator[tuple[Batch, T | None], None, None]
+KILLED = "its process was killed (is there enough memory?)"
 
 
 class Executor:
-    """Computes one batch after the other in this process; subclasses compute several at once, elsewhere."""
+    """Computes one batch after the other in this process; subclasses compute several (`jobs`) at once, elsewhere."""
 
     jobs = 1
-    """How many batches are computed at once."""
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
         """Yield each batch with `work(data, batch)`, in any order; None if its process was killed.
@@ -47,7 +47,7 @@ class Processes(Executor):
             yield from super().map(work, data, batches)
             return
         lost = []
-        with worker_pool(data, jobs) as submit:
+        with _pool(data, jobs) as submit:
             waiting = {submit(work, batch): batch for batch in batches}
             for done in as_completed(waiting):
                 try:
@@ -57,7 +57,7 @@ class Processes(Executor):
         # A killed process (out of memory) breaks the pool, and every unfinished batch is lost. It is not known which
         # one was to blame, so each gets a process of its own, one after the other.
         for batch in lost:
-            with worker_pool(data, 1) as submit:
+            with _pool(data, 1) as submit:
                 try:
                     yield batch, submit(work, batch).result()
                 except BrokenProcessPool:
@@ -65,26 +65,19 @@ class Processes(Executor):
 
 
 def executor_for(jobs: int) -> Executor:
-    """Return the executor for a number of processes."""
     return Executor() if jobs == 1 else Processes(jobs)
 
 
 @contextmanager
-def worker_pool(data: Data, jobs: int, *, caller_works: bool = False) -> Iterator[Callable[..., "Future[Any]"]]:
-    """Start processes that know the graph; yield a function that submits `work(data, batch)` to them.
-
-    With `caller_works` this process is one of the `jobs`; it has its share of the threads until the others have ended.
-    """
-    threads = torch.get_num_threads()
-    share = max(1, threads // jobs)
+def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
+    """Start processes that know the graph; yield a function that submits `work(data, batch)` to them."""
     before = set(multiprocessing.active_children())
     # Spawned, because a fork of a process with threads, as torch has, may hang. The graph is pickled here, because
     # multiprocessing would put its tensors into shared memory, and containers have little of that.
-    context, arguments = multiprocessing.get_context("spawn"), (pickle.dumps(data), share)
-    pool = ProcessPoolExecutor(jobs - caller_works, mp_context=context, initializer=_start, initargs=arguments)
+    context = multiprocessing.get_context("spawn")
+    arguments = (pickle.dumps(data), max(1, torch.get_num_threads() // jobs))
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=arguments)
     try:
-        if caller_works:
-            torch.set_num_threads(share)
         yield lambda work, batch: pool.submit(_call, work, batch)
     except BaseException:
         for process in set(multiprocessing.active_children()) - before:
@@ -92,7 +85,6 @@ def worker_pool(data: Data, jobs: int, *, caller_works: bool = False) -> Iterato
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
 
 
 _graph: Data
@@ -105,5 +97,5 @@ def _start(graph: bytes, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker silently
 
 
-def _call(work: Callable[[Data, Batch], T], batch: Batch) -> T:
+def _call(work: Work[Batch, T], batch: Batch) -> T:
     return work(_graph, batch)

@@ -1,7 +1,6 @@
 """Many classifiers fitted on one graph: those of one shape as one batched program, the others one by one."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -12,7 +11,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import FairpassError
 from fairpass.methods import NodeClassifier
-from fairpass.runs.executors import worker_pool
+from fairpass.runs.executors import KILLED, executor_for
 from fairpass.training import EpochRecord, Task, seeded
 from fairpass.training.population import COMMON_SETTINGS, Member, train_population
 from fairpass.training.tensors import to_json
@@ -39,43 +38,34 @@ def fit_all(
     in the method's `per_member` hyper-parameters, learning rate, weight decay, seed, epochs and patience.
 
     Args:
-        jobs: processes to share the work, this one included; each gets its share of torch's threads.
-        callback: called with a classifier's index and the record of each of its epochs (only of those fitted in this
-            process; with one job, all).
+        jobs: processes to share the work; each gets its share of torch's threads.
+        callback: called with a classifier's index and the record of each of its epochs (with one job only).
         batch_rows: how many node representations (nodes times members) to have in one batch.
     """
-    if jobs < 1:
-        raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
-    todo = batches(classifiers, batch_rows // max(1, data.num_nodes or 0), jobs)
-    jobs = max(1, min(jobs, len(todo)))
-    errors: Errors = [None] * len(classifiers)
-    task_on = cache(partial(Task, data))
-    # This process takes its share: it can start at once, while the others still load their libraries.
-    with worker_pool(data, jobs, caller_works=True) if jobs > 1 else nullcontext() as submit:
-        others = [batch for i, batch in enumerate(todo) if i % jobs]
-        elsewhere = [submit(_fit_in_worker, [classifiers[k] for k in batch]) for batch in others] if submit else []
-        for batch in todo[::jobs]:
-            report = _renumbered(callback, batch)
-            for k, error in zip(batch, _fit_batch([classifiers[k] for k in batch], data, task_on, report), strict=True):
-                errors[k] = error
-        for batch, done in zip(others, elsewhere, strict=True):
-            for k, (fitted, error) in zip(batch, done.result(), strict=True):
-                vars(classifiers[k]).update(fitted)
-                errors[k] = error
-    return errors
+    executor, errors = executor_for(jobs), dict[int, FairpassError | None]()
+    shares = [[(k, classifiers[k]) for k in batch] for batch in batches(classifiers, data, jobs, batch_rows)]
+    # In this process the batches share one task on each device.
+    here = partial(_fit_batch, task_on=cache(partial(Task, data)), callback=callback)
+    for batch, found in executor.map(_fit_batch if min(jobs, len(shares)) > 1 else here, data, shares):
+        outcomes = found or [({}, FairpassError(KILLED)) for _ in batch]
+        for (k, classifier), (fitted, error) in zip(batch, outcomes, strict=True):
+            vars(classifier).update(fitted)
+            errors[k] = error
+    return [errors[k] for k in range(len(classifiers))]
 
 
-def batches(classifiers: Sequence[NodeClassifier], size: int, jobs: int) -> list[list[int]]:
-    """Return the indices of those that are trained together, at most `size` of them, the others one by one.
+def batches(models: Sequence[NodeClassifier], data: Data, jobs: int, rows: int = BATCH_ROWS) -> list[list[int]]:
+    """Return the indices of those that are trained together, the others one by one.
 
     Every process gets as many batches, of about the same size, but none with fewer than two members.
     """
+    size = max(2, rows // max(1, data.num_nodes or 0))
     alike: dict[str | None, list[int]] = {}
-    for i, classifier in enumerate(classifiers):
-        alike.setdefault(_shape(classifier), []).append(i)
+    for i, model in enumerate(models):
+        alike.setdefault(_shape(model), []).append(i)
     found = []
     for shape, indices in alike.items():
-        shares = -(-len(indices) // (max(2, size) * jobs)) * jobs
+        shares = -(-len(indices) // (size * jobs)) * jobs
         shares = len(indices) if shape is None else max(1, min(shares, len(indices) // 2))
         bounds = [len(indices) * k // shares for k in range(shares + 1)]
         found += [indices[start:end] for start, end in pairwise(bounds)]
@@ -92,37 +82,34 @@ def _shape(classifier: NodeClassifier) -> str | None:
     return to_json([classifier.name, shared, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])
 
 
-def _renumbered(callback: MemberCallback | None, indices: Sequence[int]) -> MemberCallback:
-    """Return a callback that reports member `i` as `indices[i]`."""
-
-    def report(member: int, record: EpochRecord) -> None:
-        if callback is not None:
-            callback(indices[member], record)
-
-    return report
-
-
-def _fit_in_worker(data: Data, classifiers: Sequence[NodeClassifier]) -> list[tuple[Any, FairpassError | None]]:
-    errors = _fit_batch(classifiers, data, partial(Task, data), _renumbered(None, ()))
-    return [(vars(classifier), error) for classifier, error in zip(classifiers, errors, strict=True)]
-
-
 def _fit_batch(
-    classifiers: Sequence[NodeClassifier], data: Data, task_on: Callable[[str], Task], callback: MemberCallback
-) -> Errors:
-    first = classifiers[0]
+    data: Data,
+    batch: Sequence[tuple[int, NodeClassifier]],
+    task_on: Callable[[str], Task] | None = None,
+    callback: MemberCallback | None = None,
+) -> list[tuple[dict[str, Any], FairpassError | None]]:
+    """Fit classifiers that train together; return for each its attributes, for other processes, and its error."""
+    numbers, classifiers = zip(*batch, strict=True)
+    first: NodeClassifier = classifiers[0]
+
+    def report(i: int, record: EpochRecord) -> None:
+        if callback is not None:
+            callback(numbers[i], record)
+
     if first.trains_alone:
-        return [_error_of(first.fit, data, callbacks=[partial(callback, 0)])]
-    task = task_on(first.training.device)
-    errors = [_error_of(classifier._check_task, task) for classifier in classifiers]
-    members = {i: _member(classifier, task) for i, classifier in enumerate(classifiers) if errors[i] is None}
-    if members:
-        with seeded(0, deterministic=first.training.deterministic):  # members draw from their own generators
-            train_population([*members.values()], task, on_epoch=_renumbered(callback, [*members]))
-    for i, member in members.items():
-        header = classifiers[i]._describe(task, data)
-        errors[i] = _error_of(classifiers[i]._accept, member.program, member.state, header, task)
-    return errors
+        errors = [_error_of(first.fit, data, callbacks=[partial(report, 0)])]
+    else:
+        task = (task_on or partial(Task, data))(first.training.device)
+        errors = [_error_of(classifier._check_task, task) for classifier in classifiers]
+        members = {i: _member(each, task) for i, each in enumerate(classifiers) if errors[i] is None}
+        if members:
+            places = [*members]
+            with seeded(0, deterministic=first.training.deterministic):  # members draw from their own generators
+                train_population([*members.values()], task, on_epoch=lambda i, record: report(places[i], record))
+        for i, member in members.items():
+            header = classifiers[i]._describe(task, data)
+            errors[i] = _error_of(classifiers[i]._accept, member.program, member.state, header, task)
+    return [(vars(classifier), error) for classifier, error in zip(classifiers, errors, strict=True)]
 
 
 def _error_of(action: Callable[..., object], *arguments: Any, **options: Any) -> FairpassError | None:

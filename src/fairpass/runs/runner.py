@@ -20,8 +20,8 @@ from fairpass.errors import FairpassError
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.metrics import Evaluation
 from fairpass.runs.comparison import Comparison
-from fairpass.runs.executors import Executor
-from fairpass.runs.population import BATCH_ROWS, batches, fit_all
+from fairpass.runs.executors import KILLED, Executor
+from fairpass.runs.population import batches, fit_all
 from fairpass.runs.spec import RunSpec
 from fairpass.runs.store import RunRecord, RunStore
 from fairpass.training import EpochRecord
@@ -64,7 +64,6 @@ def run(
     group is a `DataError` before any training on it.
 
     Args:
-        specs: of the runs, in any order.
         store: has earlier records, and keeps new ones as soon as they are there.
         graphs: own graphs by the `dataset` of their specs; all others are loaded from the benchmarks.
         executor: where to compute; by default in this process.
@@ -80,41 +79,31 @@ def run(
     work = partial(make_records, measures=measures or {}, together=together)
     watched = partial(work, on_epoch=on_epoch, on_fitted=on_fitted)
     start, done = time.perf_counter(), 0
-    for todo in _by_graph(pending):
-        data = graphs[todo[0].dataset] if graphs and todo[0].dataset in graphs else _load(todo[0])
+    by_graph: dict[tuple[Any, ...], list[RunSpec]] = {}
+    for spec in sorted(pending, key=lambda spec: TIMING in spec.measures):
+        key = (spec.dataset, spec.configuration.scale, spec.split, TIMING in spec.measures)
+        by_graph.setdefault(key, []).append(spec)
+    for (name, scale, split, timed), todo in by_graph.items():
+        seed = PUBLISHED_SEED if split is None else split
+        data = graphs[name] if graphs and name in graphs else load(name, scale=scale, split_seed=seed)
         # What is wrong with the graph shows with the simplest method, before any work is done.
         Constant().fit(data).evaluate(data)
-        timed = TIMING in todo[0].measures
         used = Executor() if timed or executor is None else executor
-        shares = _batches(todo, data, used.jobs) if together and not timed else [[spec] for spec in todo]
-        with closing(used.map(watched if type(used) is Executor else work, data, shares)) as results:
+        alone = [[i] for i in range(len(todo))]
+        joined = together and not timed
+        shares = batches([spec.classifier() for spec in todo], data, used.jobs) if joined else alone
+        planned = [[todo[i] for i in share] for share in shares]
+        with closing(used.map(watched if type(used) is Executor else work, data, planned)) as results:
             for batch, found in results:
-                for spec, record in zip(batch, found or map(_killed, batch), strict=True):
+                killed = {"environment": _environment(), "retry": True}
+                lost = [RunRecord(spec.label, spec.seed, 0.0, None, KILLED, killed) for spec in batch]
+                for spec, record in zip(batch, found or lost, strict=True):
                     store.keep(spec, record)
                 done += len(batch)
                 if progress is not None:
-                    what = f"{batch[-1].dataset}, {batch[-1].label}"
-                    progress(Progress(done, len(pending), time.perf_counter() - start, what))
+                    seconds = time.perf_counter() - start
+                    progress(Progress(done, len(pending), seconds, f"{name}, {batch[-1].label}"))
     return done
-
-
-def _by_graph(specs: Iterable[RunSpec]) -> Iterable[list[RunSpec]]:
-    """Return the specs of each graph, and last those to be timed."""
-    found: dict[tuple[Any, ...], list[RunSpec]] = {}
-    for spec in sorted(specs, key=lambda spec: TIMING in spec.measures):
-        graph = (spec.dataset, spec.configuration.scale, spec.split)
-        found.setdefault((TIMING in spec.measures, *graph), []).append(spec)
-    return found.values()
-
-
-def _load(spec: RunSpec) -> Data:
-    scale: Any = spec.configuration.scale
-    return load(spec.dataset, scale=scale, split_seed=PUBLISHED_SEED if spec.split is None else spec.split)
-
-
-def _batches(specs: Sequence[RunSpec], data: Data, jobs: int) -> list[list[RunSpec]]:
-    size = BATCH_ROWS // max(1, data.num_nodes or 1)
-    return [[specs[i] for i in batch] for batch in batches([spec.classifier() for spec in specs], size, jobs)]
 
 
 def make_records(
@@ -144,8 +133,8 @@ def make_records(
         errors = [problem] * len(specs)
     seconds = (time.perf_counter() - start) / len(specs)
     records = []
-    for i, (spec, model) in enumerate(zip(specs, models, strict=True)):
-        evaluation, error = None, errors[i]
+    for spec, model, error in zip(specs, models, errors, strict=True):
+        evaluation = None
         facts: dict[str, Any] = {"environment": _environment(), "trained_together": len(specs)}
         if error is None:
             try:
@@ -154,17 +143,13 @@ def make_records(
                 facts |= {**_outcome(model, found), "measured": measured}
                 evaluation = found
             except Exception as problem:  # as above
-                error = problem
-        facts |= {} if error is None or isinstance(error, FairpassError) else {"retry": True}
+                error = problem  # noqa: PLW2901
+        if error is not None and not isinstance(error, FairpassError):
+            facts["retry"] = True
         records.append(RunRecord(spec.label, spec.seed, seconds, evaluation, _in_words(error), facts))
         if on_fitted is not None and error is None:
             on_fitted(spec, model)
     return records
-
-
-def _killed(spec: RunSpec) -> RunRecord:
-    error = "its process was killed (is there enough memory?)"
-    return RunRecord(spec.label, spec.seed, 0.0, None, error, {"environment": _environment(), "retry": True})
 
 
 def _in_words(problem: Exception | None) -> str | None:
@@ -182,7 +167,6 @@ def _outcome(model: NodeClassifier, evaluation: Evaluation) -> dict[str, Any]:
     chosen, window = model.selected_, model.training.window
     # The validation score of the final decisions, or averaged as in the selection of epochs.
     selection = chosen.selection if window == 1 else model.history_.smoothed(model.epoch_, window)
-    validation = {name: _digits(100 * value) for name, value in chosen.metrics.items()}
     test = {
         **{name: _digits(value) for name, value in evaluation.percent().items()},
         "balanced_accuracy": _digits(100 * evaluation.balanced_acc),
@@ -190,13 +174,9 @@ def _outcome(model: NodeClassifier, evaluation: Evaluation) -> dict[str, Any]:
         "group_rates": [_digits(100 * row.selection_rate) for row in evaluation.groups],
         "near_constant": bool(evaluation.near_constant),
     }
-    return {
-        "epoch": model.epoch_,
-        "epochs": len(model.history_),
-        "threshold": _digits(chosen.threshold),
-        "validation": {**validation, "selection": _digits(selection)},
-        "test": test,
-    }
+    validation = {name: _digits(100 * value) for name, value in chosen.metrics.items()}
+    kept = {"epoch": model.epoch_, "epochs": len(model.history_), "threshold": _digits(chosen.threshold)}
+    return {**kept, "validation": {**validation, "selection": _digits(selection)}, "test": test}
 
 
 def _digits(value: float | None) -> float | None:

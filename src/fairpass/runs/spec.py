@@ -34,17 +34,12 @@ class Configuration:
     @classmethod
     def of(cls, classifier: NodeClassifier) -> Self:
         """Return the configuration of a classifier, with every setting but the seed."""
-        training = classifier.training.to_dict()
-        del training["seed"]
+        training = {name: value for name, value in classifier.training.to_dict().items() if name != "seed"}
         return cls(classifier.name, classifier.hyperparameters, training, kind=type(classifier))
 
     def but(self, *, training: Mapping[str, Any] | None = None, scale: str | None = None, **parameters: Any) -> Self:
-        return replace(
-            self,
-            parameters={**self.parameters, **parameters},
-            training={**self.training, **(training or {})},
-            scale=scale or self.scale,
-        )
+        parameters, training = {**self.parameters, **parameters}, {**self.training, **(training or {})}
+        return replace(self, parameters=parameters, training=training, scale=scale or self.scale)
 
     def classifier(self, seed: int = 0) -> NodeClassifier:
         found = self.kind or method(self.method)
@@ -55,11 +50,6 @@ class Configuration:
         """Return method, parameters and training as plain JSON values (tuples become lists)."""
         parameters = stored_parameters(self.parameters)
         return _plain({"method": self.method, "parameters": parameters, "training": self.training})
-
-    def settings(self) -> dict[str, Any]:
-        """Return the method and all settings by name, as plain JSON values."""
-        values = self.to_dict()
-        return {"method": self.method, **values["parameters"], **values["training"]}
 
 
 @dataclass(frozen=True)
@@ -94,17 +84,15 @@ class RunSpec:
         Settings added since version 0.1 are included only if they differ from the old behaviour.
         """
         classifier = self.classifier()
-        values: dict[str, Any] = {
+        values = {
             "dataset": self.dataset,
             "scale": self.configuration.scale,
             "method": self.configuration.method,
             "parameters": _without(classifier.before, stored_parameters(classifier.hyperparameters)),
             "training": _without(Training.before, classifier.training.to_dict()),
-            "measures": list(self.measures),
+            "measures": self.measures,
         }
-        if self.split is not None:
-            values["split"] = self.split
-        return _plain(values)
+        return _plain(values if self.split is None else {**values, "split": self.split})
 
     @cached_property
     def key(self) -> str:

@@ -1,7 +1,6 @@
-"""The records of runs: what one run gives, and a directory that keeps them.
+"""The records of runs, and a directory that keeps them: single ones as `<key>.json`, packed ones as lines of `*.jsonl`.
 
-A directory holds single records, `<key>.json`, and packed ones, a line each in `*.jsonl`. Runs arrive as the former; a
-repository keeps thousands of them as the latter.
+Runs arrive as the former; a repository keeps thousands of them as the latter.
 """
 
 import json
@@ -26,18 +25,15 @@ StoredRecord = Mapping[str, Any]
 class RunRecord:
     """What one run gives: an evaluation on the test nodes, or an error."""
 
-    method: str
-    """Name of the method, or of its configuration in a comparison."""
+    method: str  # its name, or that of the configuration in a comparison
     seed: int
-    seconds: float
-    """Training time; of runs that were trained together, an equal share."""
+    seconds: float  # training time; of runs that were trained together, an equal share
     evaluation: Evaluation | None = None
     error: str | None = None
+    # What a `RunStore` keeps in addition to the spec: environment, selected epoch, metrics, measures.
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What a `RunStore` keeps in addition to the spec: environment, selected epoch, metrics, measures."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values, without `facts`."""
         kept = {name: value for name, value in vars(self).items() if name != "facts"}
         return {**kept, "evaluation": None if self.evaluation is None else self.evaluation.to_dict()}
 
@@ -48,35 +44,20 @@ class RunRecord:
 
 
 class RunStore:
-    """Records by the key of their spec.
-
-    Args:
-        directory: where they are kept; need not exist. None keeps them in memory only.
-    """
+    """Records by the key of their spec, in a directory, which need not exist; None keeps them in memory only."""
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self.directory = None if directory is None else Path(directory)
         self._records: dict[str, StoredRecord] = {}
-        if self.directory is None:
-            return
-        for path in sorted(self.directory.glob("*.jsonl")):
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                self._read(line, f"{path}, line {number}")
-        for path in sorted(self.directory.glob("*.json")):
-            self._read(path.read_text(), str(path))
-
-    def _read(self, text: str, where: str) -> None:
-        try:
-            record = json.loads(text)
-            self._records[record["key"]] = record
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"'{where}' must hold a record of a run (damaged or not one: {error})") from None
+        for where, text in () if self.directory is None else _texts(self.directory):
+            try:
+                record = json.loads(text)
+                self._records[record["key"]] = record
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(f"'{where}' must hold a record of a run (damaged or not one: {error})") from None
 
     def __len__(self) -> int:
         return len(self._records)
-
-    def __contains__(self, spec: object) -> bool:
-        return isinstance(spec, RunSpec) and spec.key in self._records
 
     def __iter__(self) -> Iterator[StoredRecord]:
         return iter(self._records.values())
@@ -94,7 +75,6 @@ class RunStore:
         self.add({"key": spec.key, **spec.identity, "seed": spec.seed, **outcome})
 
     def add(self, record: StoredRecord) -> None:
-        """Keep a record as it is, in its own file if there is a directory."""
         if self.directory is not None:
             write_text(self.directory / f"{record['key']}.json", json.dumps(record, allow_nan=False) + "\n")
         self._records[record["key"]] = record
@@ -115,3 +95,10 @@ class RunStore:
         nested = ("measured", "measures")
         rows = [{name: value for name, value in record.items() if name not in nested} for record in self]
         return pd.json_normalize(rows, max_level=1)
+
+
+def _texts(directory: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(directory.glob("*.jsonl")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            yield f"{path}, line {number}", line
+    yield from ((str(path), path.read_text()) for path in sorted(directory.glob("*.json")))

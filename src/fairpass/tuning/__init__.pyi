@@ -1,14 +1,15 @@
 """The public names of the package and where each of them lives; see `lazy_loader.attach_stub`."""
 
 from .budget import Budget as Budget
-from .choice import Decision as Decision
-from .choice import choose as choose
-from .choice import decide as decide
+from .front import Decision as Decision
 from .front import Point as Point
+from .front import choose as choose
+from .front import decide as decide
 from .front import hypervolume as hypervolume
 from .front import pareto_front as pareto_front
 from .result import Tuned as Tuned
 from .result import draw_front as draw_front
+from .search import Progress as Progress
 from .search import tune as tune
 from .spaces import GRIDS as GRIDS
 from .spaces import RECOMMENDED as RECOMMENDED
@@ -17,4 +18,3 @@ from .spaces import Integers as Integers
 from .spaces import LogUniform as LogUniform
 from .spaces import Uniform as Uniform
 from .spaces import space_of as space_of
-from .worker import Progress as Progress

@@ -9,11 +9,10 @@ _TIME = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of a search; it ends with the first that is reached.
+    """The limits of a search, which ends with the first that is reached; None: no limit.
 
-    Attributes:
-        trials: configurations in the whole study, those of earlier calls and of other processes included; None: any.
-        seconds: of this call; None: any. The first trial is finished in any case.
+    `trials` counts the configurations of the whole study, those of earlier calls and of other processes included;
+    `seconds` are of this call. The first trial is finished in any case.
     """
 
     trials: int | None = None

@@ -1,4 +1,4 @@
-"""Configurations as points between utility and unfairness, and the front of those that no other point beats.
+"""Configurations as points between utility and unfairness, the front of those that no other beats, and the choice.
 
 Everything here looks at the validation nodes only.
 """
@@ -17,17 +17,11 @@ _USEFUL, _UNFAIR = ([metric.label for metric in metrics] for metrics in (UTILITY
 
 @dataclass(frozen=True)
 class Point(Configuration):
-    """A configuration (with all its settings) and how it did; metrics are fractions, means over the seeds.
+    """A configuration (with all its settings) and how it did: AUC, F1, ACC, DP and EO, means over the seeds."""
 
-    Attributes:
-        validation: AUC, F1, ACC, DP and EO on the validation nodes; every choice is made by these.
-        test: the same on the test nodes, for the reader; None if they have no labels.
-        near_constant: whether, with at least half of the seeds, almost all validation nodes get the same class.
-    """
-
-    validation: Mapping[str, float] = field(default_factory=dict)
-    test: Mapping[str, float] | None = None
-    near_constant: bool = False
+    validation: Mapping[str, float] = field(default_factory=dict)  # fractions; every choice is made by these
+    test: Mapping[str, float] | None = None  # for the reader; None if undefined there
+    near_constant: bool = False  # with at least half of the seeds, on validation
 
     @property
     def utility(self) -> float:
@@ -45,20 +39,16 @@ class Point(Configuration):
         return sum(self.validation[name] for name in _USEFUL) - sum(self.validation[name] for name in _UNFAIR)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values, the arguments of an equal point."""
         metrics = {"validation": self.validation, "test": self.test, "near_constant": self.near_constant}
         return {**super().to_dict(), **metrics}
 
 
 def informative(points: Iterable[Point]) -> list[Point]:
-    """Return the points that are not near constant, or all of them if there are no others.
-
-    A classifier that predicts the same for everybody is fair and, if one label is common, often right, but of no use:
-    it must not displace useful ones.
-    """
+    """Return the points that are not near constant, or all of them if there are no others."""
     points = list(points)
     if not points:
         raise DataError("'points' must hold at least one configuration (got none)")
+    # Who predicts the same for everybody is fair and, if one label is common, often right, but of no use.
     return [point for point in points if not point.near_constant] or points
 
 
@@ -104,3 +94,80 @@ def dominated_area(pairs: Iterable[tuple[float, float]], *, reference: tuple[flo
             area += (utility - worst_utility) * (limit - unfairness)
             limit = unfairness
     return area
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A configuration, the reason for it in a sentence, and whether it is within the limits that were asked for."""
+
+    point: Point
+    reason: str
+    met: bool = True
+
+
+def check_wishes(*, fairness: float | None, **limits: float | None) -> None:
+    """Raise `ValueError` if a wish (see :func:`decide`) is not between 0 and 1, or if `fairness` comes with a limit."""
+    for name, value in {"fairness": fairness, **limits}.items():
+        if value is not None and not 0 <= value <= 1:
+            raise ValueError(f"'{name}' must be between 0 and 1 (got {value})")
+    for name, limit in limits.items():
+        # One chooses a trade-off, the other the most useful configuration within it.
+        if fairness is not None and limit is not None:
+            raise ValueError(f"'fairness' and '{name}' must not be given together (got {fairness} and {limit})")
+
+
+def choose(points: Sequence[Point], **wishes: float | None) -> Point:
+    """Return the configuration to take; see :func:`decide`, which also gives the reason."""
+    return decide(points, **wishes).point
+
+
+def decide(
+    points: Sequence[Point], *, fairness: float | None = None, max_dp: float | None = None, max_eo: float | None = None
+) -> Decision:
+    r"""Return the configuration to take, by the metrics on the validation nodes, and why.
+
+    By default it is the one with the largest `AUC + F1 + ACC - DP - EO`; with limits, the most useful one within them.
+    Near-constant configurations are only taken if there are no others.
+
+    Args:
+        fairness: how much fairness counts, from 0 to 1: the point of the front with the largest
+            :math:`(1 - \text{fairness})\, u - \text{fairness}\, d`, with utility `u` and unfairness `d` scaled to
+            [0, 1] over the front. 0 is the most useful point, 1 the fairest. Cannot be combined with limits.
+        max_dp: largest DP allowed. If no configuration is within the limits, the nearest is taken.
+        max_eo: largest EO allowed.
+    """
+    check_wishes(fairness=fairness, max_dp=max_dp, max_eo=max_eo)
+    limits = {name: value for name, value in (("DP", max_dp), ("EO", max_eo)) if value is not None}
+    candidates = informative(points)
+    within = [point for point in candidates if not _excess(point, limits)]
+    asked = " and ".join(f"{name} of at most {100 * value:.1f} %" for name, value in limits.items())
+    if not within:
+        point = min(candidates, key=lambda point: (_excess(point, limits), -point.utility))
+        has = " and ".join(f"{name} {100 * point.validation[name]:.1f} %" for name in limits)
+        reason = f"No configuration has a {asked} on validation: the nearest, with {has}, was taken."
+    elif fairness is None and not limits:
+        point = max(within, key=lambda point: (point.selection, -point.unfairness))
+        reason = "It has the largest AUC + F1 + ACC - DP - EO on validation."
+    else:
+        point = _weigh(pareto_front(within), fairness or 0.0)
+        what = "most useful" if not fairness else "fairest" if fairness == 1 else f"best for fairness {fairness:g}"
+        reason = f"It is the {what} on the validation front{f' with a {asked}' if asked else ''}."
+    warning = " Beware: it is near constant, as all are." if point.near_constant else ""
+    return Decision(point, reason + warning, met=bool(within))
+
+
+def _weigh(front: Sequence[Point], fairness: float) -> Point:
+    # The front goes from the most useful point to the fairest, so its ends are the extremes of both.
+    first, last = front[0], front[-1]
+    width = (first.utility - last.utility) or 1.0
+    height = (first.unfairness - last.unfairness) or 1.0
+
+    def score(point: Point) -> float:
+        useful, unfair = (point.utility - last.utility) / width, (point.unfairness - last.unfairness) / height
+        return (1 - fairness) * useful - fairness * unfair
+
+    return max(front, key=score)
+
+
+def _excess(point: Point, limits: Mapping[str, float]) -> float:
+    return sum(max(0.0, point.validation[name] - limit) for name, limit in limits.items())

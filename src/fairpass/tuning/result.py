@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairpass import __version__
 from fairpass.files import atomic_path, read_document, write_document
-from fairpass.tuning.choice import choose
-from fairpass.tuning.front import Point, hypervolume, pareto_front
+from fairpass.tuning.front import Point, choose, hypervolume, pareto_front
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,26 +21,17 @@ _GREY, _BLUE, _ORANGE, _GREEN = "#999999", "#0072B2", "#D55E00", "#009E73"
 
 @dataclass(frozen=True)
 class Tuned:
-    """The configurations that a search has tried.
-
-    Attributes:
-        points: the configurations that were trained to the end.
-        varied: names of the settings in which they differ.
-        settings: what was searched and how, as plain values.
-        graph: fingerprint of the graph.
-        pruned: number of configurations that were stopped early.
-        failed: number of configurations that could not be trained.
-    """
+    """The configurations that a search has tried."""
 
     method: str
-    points: tuple[Point, ...]
-    varied: tuple[str, ...]
+    points: tuple[Point, ...]  # those that were trained to the end
+    varied: tuple[str, ...]  # names of the settings in which they differ
     study: str
-    settings: Mapping[str, Any]
-    graph: str
+    settings: Mapping[str, Any]  # what was searched and how, as plain values
+    graph: str  # its fingerprint
     provenance: Mapping[str, Any] | None = None
-    pruned: int = 0
-    failed: int = 0
+    pruned: int = 0  # configurations that were stopped early
+    failed: int = 0  # configurations that could not be trained
     version: str = __version__
 
     @cached_property
@@ -59,7 +49,6 @@ class Tuned:
         return {name: {**point.training, **point.parameters}[name] for name in self.varied}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values; `from_dict` is the inverse."""
         derived = {"kind": _KIND, "best": self.best.to_dict(), "hypervolume": hypervolume(self.points)}
         lists = {name: [point.to_dict() for point in getattr(self, name)] for name in ("front", "points")}
         kept = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -67,18 +56,15 @@ class Tuned:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Tuned":
-        """Rebuild a result from `to_dict`."""
         kept = {each.name: values[each.name] for each in fields(cls) if each.name in values}
         points = tuple(Point(**point) for point in values["points"])
         return cls(**{**kept, "points": points, "varied": tuple(values["varied"])})
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to a JSON file."""
         return write_document(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tuned":
-        """Read what `save` wrote, or raise `DataError`."""
         return read_document(path, _KIND, cls.from_dict)
 
 
@@ -88,10 +74,10 @@ def draw_front(tuned: Tuned, path: str | os.PathLike[str], *, title: str = "") -
     from matplotlib.figure import Figure
 
     # The salt, and no date, so that the same result is the same file.
+    kind = Path(path).suffix.removeprefix(".")
     with rc_context({"font.size": 9, "svg.hashsalt": "fairpass"}):
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
         _draw(figure.add_subplot(title=title), tuned)
-        kind = Path(path).suffix.removeprefix(".")
         with atomic_path(path) as temporary:
             figure.savefig(temporary, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
     return Path(path)
@@ -99,25 +85,25 @@ def draw_front(tuned: Tuned, path: str | os.PathLike[str], *, title: str = "") -
 
 def _draw(axes: "Axes", tuned: Tuned) -> None:
     others = [point for point in tuned.points if point not in tuned.front]
-    _scatter(axes, [p for p in others if not p.near_constant], "configuration", color=_GREY, marker="o", s=18)
-    _scatter(axes, [p for p in others if p.near_constant], "near constant", color=_GREY, marker="x", s=22)
+    tested = [Point(p.method, validation=p.test) for p in tuned.front if p.test is not None]
     # Between a point and the next fairer one nothing better was found, so the front has steps and no slopes.
     axes.plot(*_percents(tuned.front), color=_BLUE, drawstyle="steps-pre", linewidth=1)
-    _scatter(axes, tuned.front, "front on validation", color=_BLUE, marker="o", s=28)
-    tested = [Point(p.method, validation=p.test) for p in tuned.front if p.test is not None]
-    _scatter(axes, tested, "the same on the test nodes", color=_GREEN, marker="^", s=26)
-    _scatter(axes, [tuned.best], "best by the sum", color=_ORANGE, marker="*", s=190, edgecolor="white")
+    for points, label, color, marker, size in (
+        ([p for p in others if not p.near_constant], "configuration", _GREY, "o", 18),
+        ([p for p in others if p.near_constant], "near constant", _GREY, "x", 22),
+        (tuned.front, "front on validation", _BLUE, "o", 28),
+        (tested, "the same on the test nodes", _GREEN, "^", 26),
+    ):
+        if points:
+            axes.scatter(*_percents(points), label=label, zorder=3, color=color, marker=marker, s=size)
+    best = _percents([tuned.best])
+    axes.scatter(*best, label="best by the sum", zorder=3, color=_ORANGE, marker="*", s=190, edgecolor="white")
     axes.set_xlabel("unfairness: mean of ΔDP and ΔEO, in percentage points")
     axes.set_ylabel("utility: mean of AUC, F1 and ACC, in %")
     axes.set_xlim(left=0)
     axes.grid(color="#e5e5e5", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.figure.legend(frameon=False, loc="outside lower center", ncols=3)
-
-
-def _scatter(axes: "Axes", points: Sequence[Point], label: str, **style: Any) -> None:
-    if points:
-        axes.scatter(*_percents(points), label=label, zorder=3, **style)
 
 
 def _percents(points: Sequence[Point]) -> tuple[list[float], list[float]]:

@@ -1,27 +1,58 @@
 """The search: configurations are proposed in batches, each is trained with several seeds, and none is lost."""
 
 import hashlib
+import math
 import os
 import random
-from collections.abc import Mapping, Sequence
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, get_args
 
+from optuna.exceptions import TrialPruned, UpdateFinishedTrialError
 from optuna.pruners import MedianPruner, NopPruner
-from optuna.trial import TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+from sklearn.exceptions import UndefinedMetricWarning
 from torch_geometric.data import Data
 
 from fairpass import __version__
-from fairpass.training import fingerprint
+from fairpass.errors import DataError
+from fairpass.methods import NodeClassifier
+from fairpass.methods.estimator import SpaceKind
+from fairpass.metrics.catalog import SELECTION
+from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
+from fairpass.training import EpochRecord, Task, fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
+from fairpass.tuning.front import Point, choose
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
-from fairpass.tuning.strategies import SeededSampler, Strategy, directions
-from fairpass.tuning.study import open_study
-from fairpass.tuning.worker import ProgressCallback, Worker
+from fairpass.tuning.strategies import SeededSampler, Strategy, directions, distribution, values
+from fairpass.tuning.study import OWNER, give_up, open_study, running
 
-# The first trials are never stopped early, nor is any in the first quarter of its epochs.
-_SPARED = 5
+_BATCH = 8  # configurations, at most: with more, a strategy would have to propose too many without feedback
+_HOPELESS = 3  # after this many failures and no success, the configurations are not to blame
+_SPARED = 5  # the first trials are never stopped early, nor is any in the first quarter of its epochs
+_LOOKS = 20  # how often the pruner looks at a trial
+_OFTEN, _POLL = 0.1, 0.5  # seconds between two reports of progress, and between two looks at whether others are done
+_OUTCOME, _ERROR = "outcome", "error"  # what is kept with a trial
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is."""
+
+    fraction: float  # of the budget that is used, from 0 to 1
+    finished: int  # configurations that are done, by earlier calls and other processes too
+    training: int  # configurations that this process is training; 0: it waits for others
+    best: Point | None  # so far
+
+
+ProgressCallback = Callable[[Progress], None]
 
 
 def tune(
@@ -60,32 +91,225 @@ def tune(
     used = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not used or len(set(used)) < len(used):
         raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")
-    if space is None:
-        space = space_of(method, "grid" if strategy == "grid" else "recommended")
-    configurations = Configurations.of(method, space, fixed or {})
+    kind: SpaceKind = "grid" if strategy == "grid" else "recommended"
+    configurations = Configurations.of(method, space_of(method, kind) if space is None else space, fixed or {})
     grid = None
     if strategy == "grid":
         grid = list(combinations(configurations.varied))
         random.Random(seed).shuffle(grid)  # so that any part of it is spread over all of it
-    goals = directions(strategy)
-    settings = {**configurations.describe(), "seeds": list(used), "directions": list(goals)}
+    goals = list(directions(strategy))
+    settings = {**configurations.describe(), "seeds": list(used), "directions": goals}
     graph = fingerprint(data)
-    digest = hashlib.sha256(to_json([settings, graph, __version__]).encode()).hexdigest()
-    name = f"{method}-{digest[:12]}"
+    name = f"{method}-{hashlib.sha256(to_json([settings, graph, __version__]).encode()).hexdigest()[:12]}"
     sampler = SeededSampler(strategy, seed)
     epochs = configurations.classifier(configurations.first()).training.epochs
     pruner = MedianPruner(_SPARED, epochs // 4) if len(goals) == 1 else NopPruner()
-    with open_study(name, storage, directions=list(goals), sampler=sampler, pruner=pruner) as (study, owner):
-        worker = Worker(data, study, owner, configurations, sampler, grid, limit, used, callback)
-        worker.run()
+    with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as (study, owner):
+        search = _Search(data, study, owner, configurations, sampler, grid, limit, used, callback)
+        search.run()
         return Tuned(
             method=method,
-            points=tuple(worker.points()),
+            points=tuple(search.points()),
             varied=tuple(configurations.varied),
             study=name,
             settings={**settings, "strategy": strategy},
             graph=graph,
             provenance=data.get("provenance"),
-            pruned=len(study.get_trials(deepcopy=False, states=(TrialState.PRUNED,))),
-            failed=len(worker.errors()),
+            pruned=len(search.trials(TrialState.PRUNED)),
+            failed=len(search.errors()),
         )
+
+
+@dataclass
+class _Search:
+    """One process's part of a study: ask, train with all seeds, tell, until the budget is used."""
+
+    data: Data
+    study: Study
+    owner: str  # name of this search in the study
+    configurations: Configurations
+    sampler: SeededSampler
+    grid: Sequence[Mapping[str, Any]] | None  # all configurations, in order; None: the sampler proposes
+    budget: Budget
+    seeds: Sequence[int]
+    callback: ProgressCallback | None
+
+    def __post_init__(self) -> None:
+        # As many as one population takes; on large graphs one configuration at a time.
+        self.batch: int = min(_BATCH, max(1, BATCH_ROWS // (Task(self.data).num_nodes * len(self.seeds))))
+        self.start, self.last_report = time.monotonic(), 0.0
+        self.trained, self.seconds_each = 0, 0.0
+        self.known = self.points()
+
+    def run(self) -> None:
+        while (failed := len(self.errors())) < _HOPELESS or failed < len(self._finished()):
+            size = self._affordable()
+            batch = self._claim(size) if size > 0 else []
+            if batch:
+                self._train(batch)
+            elif running(self.study) and self._seconds_left() >= self.seconds_each:
+                # Others work on the rest; if that gets lost, it is ours to do.
+                self._report(len(self._finished()), 0, 0.0)
+                time.sleep(_POLL)
+            else:
+                break
+        if not self.points():
+            reason, *_ = [*self.errors(), "all of them were stopped early"]
+            raise DataError(f"no configuration of {self.configurations.method} could be trained: {reason}")
+
+    def trials(self, *states: TrialState) -> list[FrozenTrial]:
+        return self.study.get_trials(deepcopy=False, states=states or None)
+
+    def points(self) -> list[Point]:
+        """Return the configurations that were trained to the end, in the order of their trials."""
+        done = self.trials(TrialState.COMPLETE)
+        return [self.configurations.point(trial.params, **trial.user_attrs[_OUTCOME]) for trial in done]
+
+    def errors(self) -> list[str]:
+        return [trial.user_attrs[_ERROR] for trial in self.trials() if _ERROR in trial.user_attrs]
+
+    def _finished(self) -> list[FrozenTrial]:
+        """Return the trials that count: complete, stopped early, or failed for a reason of their own."""
+        ended = (TrialState.COMPLETE, TrialState.PRUNED)
+        return [trial for trial in self.trials() if trial.state in ended or _ERROR in trial.user_attrs]
+
+    def _taken(self) -> list[FrozenTrial]:
+        return [*self._finished(), *running(self.study)]
+
+    def _untried(self) -> list[Mapping[str, Any]]:
+        taken = {frozenset(trial.params.items()) for trial in self._taken()}
+        return [values for values in self.grid or () if frozenset(values.items()) not in taken]
+
+    def _affordable(self) -> int:
+        """Return how many configurations may be trained next."""
+        size: int = self.batch
+        if self.grid is not None:
+            size = min(size, len(self._untried()))
+        if self.budget.trials is not None:
+            size = min(size, self.budget.trials - len(self._taken()))
+        if self.budget.seconds is not None:
+            # How long the first one takes is not known, but there has to be one.
+            size = min(size, int(self._seconds_left() / self.seconds_each) if self.seconds_each else 1)
+        return size
+
+    def _seconds_left(self) -> float:
+        return (self.budget.seconds or math.inf) - (time.monotonic() - self.start)
+
+    def _claim(self, size: int) -> list[Trial]:
+        """Begin new trials: one if its classifier trains alone, otherwise up to `size` that train as one population."""
+        claimed: list[Trial] = []
+        varied = {name: distribution(each) for name, each in self.configurations.varied.items()}
+        try:
+            while len(claimed) < size and (prescribed := self._prescribe(claimed)) is not None:
+                self.sampler.fixed = prescribed
+                claimed.append(self.study.ask(varied))
+                claimed[-1].set_user_attr(OWNER, self.owner)
+                if self.configurations.classifier(claimed[-1].params).trains_alone:
+                    break
+            # Others may have claimed some at the same moment.
+            within = sorted(trial.number for trial in self._taken())[: self.budget.trials]
+            give_up(self.study, [trial.number for trial in claimed if trial.number not in within])
+            return [trial for trial in claimed if trial.number in within]
+        except BaseException:
+            give_up(self.study, [trial.number for trial in claimed])
+            raise
+
+    def _prescribe(self, claimed: Sequence[Trial]) -> Mapping[str, Any] | None:
+        """Return the values that the next trial must have; None if the grid has no more with these."""
+        shape = {name: claimed[0].params[name] for name in self.configurations.shape()} if claimed else {}
+        if self.grid is not None:
+            return next((values for values in self._untried() if shape.items() <= values.items()), None)
+        if claimed or self.trials():
+            return shape
+        return self.configurations.default()  # so that the result is never worse than without a search
+
+    def _tell(self, trial: Trial, kept: str, value: Any, told: Sequence[float] | None = None) -> None:
+        """Keep the outcome of a trial, or why it failed."""
+        with suppress(UpdateFinishedTrialError):  # another search gave it up and tries something else
+            trial.set_user_attr(kept, value)
+            self.study.tell(trial, told, None if told else TrialState.FAIL, skip_if_finished=True)
+
+    def _train(self, batch: Sequence[Trial]) -> None:
+        began, size = time.monotonic(), len(self.seeds)
+        models = [self.configurations.classifier(trial.params, seed=seed) for trial in batch for seed in self.seeds]
+        for model in models:
+            model.training = model.training.but(track_discrepancy=False)  # takes time, and changes nothing
+        try:
+            errors = fit_all(models, self.data, callback=self._watch(batch, models))
+            for i, trial in enumerate(batch):
+                own = slice(i * size, (i + 1) * size)
+                if problems := [str(error) for error in errors[own] if error is not None]:
+                    self._tell(trial, _ERROR, problems[0])
+                    continue
+                outcome = _outcome(models[own], self.data)
+                point = self.configurations.point(trial.params, **outcome)
+                self._tell(trial, _OUTCOME, outcome, values(point, self.sampler.strategy))
+                self.known.append(point)
+        except TrialPruned:
+            self.study.tell(batch[0], state=TrialState.PRUNED, skip_if_finished=True)
+        except BaseException:
+            give_up(self.study, [trial.number for trial in batch])
+            raise
+        seconds = self.trained * self.seconds_each + time.monotonic() - began
+        self.trained += len(batch)
+        self.seconds_each = seconds / self.trained
+
+    def _watch(self, batch: Sequence[Trial], models: Sequence[NodeClassifier]) -> MemberCallback:
+        """Return what is called after every epoch of every model: it reports progress and prunes."""
+        finished, epochs = len(self._finished()), models[0].training.epochs
+        done = [0] * len(models)
+        can_prune = models[0].trains_alone and len(self.study.directions) == 1
+        prune = _Prune(batch[0], models[0]) if can_prune else None
+
+        def watch(i: int, record: EpochRecord) -> None:
+            done[i] = record.epoch + 1
+            if prune is not None and i == 0:
+                prune(record)
+            if time.monotonic() - self.last_report >= _OFTEN:
+                self._report(finished, len(batch), sum(done) / (len(models) * epochs))
+
+        return watch
+
+    def _report(self, finished: int, training: int, share: float) -> None:
+        """Report progress; `share` is the part of the configurations in training that is done."""
+        self.last_report = time.monotonic()
+        if self.callback is None:
+            return
+        limits = [self.budget.trials, None if self.grid is None else len(self.grid)]
+        used = [(finished + training * share) / limit for limit in limits if limit is not None]
+        if self.budget.seconds is not None:
+            used.append(1 - self._seconds_left() / self.budget.seconds)
+        self.callback(Progress(min(1.0, max(used)), finished, training, choose(self.known) if self.known else None))
+
+
+class _Prune:
+    """Stops a trial if its first seed, so far, does worse than the median of earlier trials."""
+
+    def __init__(self, trial: Trial, model: NodeClassifier) -> None:
+        self.trial, self.best = trial, -math.inf
+        self.every = max(1, model.training.epochs // _LOOKS)
+        self.only_last = model.training.select == "last"
+
+    def __call__(self, record: EpochRecord) -> None:
+        self.best = record.selection if self.only_last else max(self.best, record.selection)
+        # A value that is not a number ends the training anyway, with its own error.
+        if record.epoch % self.every == 0 and self.best > -math.inf:
+            self.trial.report(self.best, record.epoch)
+            if self.trial.should_prune():
+                raise TrialPruned
+
+
+def _outcome(models: Sequence[NodeClassifier], data: Data) -> dict[str, Any]:
+    """Return `validation`, `test` and `near_constant` of one configuration, fitted with several seeds."""
+    tested = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        constant = sum(model.evaluate(data, "val", undefined="nan").near_constant for model in models)
+        with suppress(DataError):  # there is no test split
+            found = [model.evaluate(data, undefined="nan").metrics for model in models]
+            tested = {metric.label: fmean(each[metric.key] for each in found) for metric in SELECTION}
+    return {
+        "validation": {m.label: fmean(model.selected_.metrics[m.label] for model in models) for m in SELECTION},
+        "test": None if tested is None or any(map(math.isnan, tested.values())) else tested,
+        "near_constant": 2 * constant >= len(models),
+    }

@@ -24,9 +24,7 @@ Space = Mapping[str, Dimension]
 def space_of(name: str, kind: SpaceKind = "recommended") -> Space:
     """Return the search space of a method; for an unknown one, the settings of Adam.
 
-    Args:
-        name: the method's name.
-        kind: `"recommended"` for ours, `"grid"` for a finite one; for GMMD and GMMD-S that is the paper's.
+    `"recommended"` is ours; `"grid"` is finite, and for GMMD and GMMD-S the paper's.
     """
     if kind not in get_args(SpaceKind):
         raise ValueError(f"'kind' must be one of {get_args(SpaceKind)} (got {kind!r})")
@@ -68,19 +66,14 @@ class Configurations:
     def of(cls, name: str, space: Space, fixed: Mapping[str, Any]) -> "Configurations":
         """Return the configurations of a space; raise `ValueError` if the method does not accept all of them."""
         known = [*_parameters(method(name)), *(setting for setting in Training.declared if setting != "seed")]
-        for argument, values in (("space", space), ("fixed", fixed)):
-            for parameter in values:
-                if parameter == "seed":
-                    raise ValueError(f"'{argument}' must not hold 'seed': every configuration has all of 'seeds'")
-                if parameter not in known:
-                    raise ValueError(
-                        f"'{argument}' must hold parameters of {name!r} or training settings: {', '.join(known)} "
-                        f"(got {parameter!r})"
-                    )
-        single = {
-            key: each.values[0] for key, each in space.items() if isinstance(each, Choice) and len(each.values) == 1
-        }
-        fixed = {**single, **fixed}
+        for argument, key in [*(("space", key) for key in space), *(("fixed", key) for key in fixed)]:
+            if key == "seed":
+                raise ValueError(f"'{argument}' must not hold 'seed': every configuration has all of 'seeds'")
+            if key not in known:
+                allowed = f"parameters of {name!r} or training settings: {', '.join(known)}"
+                raise ValueError(f"'{argument}' must hold {allowed} (got {key!r})")
+        choices = {key: each.values for key, each in space.items() if isinstance(each, Choice)}
+        fixed = {**{key: values[0] for key, values in choices.items() if len(values) == 1}, **fixed}
         varied = {key: dimension for key, dimension in space.items() if key not in fixed}
         if not varied:
             raise ValueError(f"there must be something to vary for {name!r} (got nothing that is not fixed)")
@@ -91,11 +84,9 @@ class Configurations:
         return made
 
     def first(self) -> dict[str, Any]:
-        """Return the lower end or first value of everything that is varied."""
         return {name: dimension.ends()[0] for name, dimension in self.varied.items()}
 
     def classifier(self, values: Mapping[str, Any], *, seed: int = 0) -> NodeClassifier:
-        """Return the classifier with these values of what is varied."""
         given = {**self.fixed, **{name: self.varied[name].read(value) for name, value in values.items()}}
         known = _parameters(method(self.method))
         parameters = {name: value for name, value in given.items() if name in known}
@@ -122,8 +113,7 @@ class Configurations:
         """Return what distinguishes these configurations from others, as plain values."""
         varied = {name: str(dimension) for name, dimension in self.varied.items()}
         first = self.point(self.first())
-        values = {**first.training, **first.parameters}
-        fixed = {name: value for name, value in values.items() if name not in varied}
+        fixed = {name: value for name, value in {**first.training, **first.parameters}.items() if name not in varied}
         return {"method": self.method, "varied": varied, "fixed": fixed}
 
 

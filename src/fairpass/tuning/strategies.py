@@ -13,6 +13,7 @@ from fairpass.parameters import Choice, Dimension, Integers, LogUniform
 from fairpass.tuning.front import Point
 
 Direction = Literal["maximize", "minimize"]
+Distributions = dict[str, BaseDistribution]
 Strategy = Literal["tpe", "motpe", "nsga2", "random", "grid"]
 
 # Small enough that a search of some hundred trials sees several generations.
@@ -54,14 +55,11 @@ class SeededSampler(BaseSampler):
     """A strategy's sampler whose random numbers depend only on a seed and the trial's number.
 
     An interrupted search continues as it would have, and no two processes propose the same.
-
-    Attributes:
-        fixed: values that the next proposals must have.
     """
 
     def __init__(self, strategy: Strategy, seed: int) -> None:
         self.strategy, self.seed = strategy, seed
-        self.fixed: Mapping[str, Any] = {}
+        self.fixed: Mapping[str, Any] = {}  # values that the next proposals must have
         self._sampler = _sampler(strategy, seed)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
@@ -69,13 +67,11 @@ class SeededSampler(BaseSampler):
         self._sampler = _sampler(self.strategy, seed)
         self._sampler.before_trial(study, trial)
 
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
         space = self._sampler.infer_relative_search_space(study, trial)
         return {name: distribution for name, distribution in space.items() if name not in self.fixed}
 
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Distributions) -> dict[str, Any]:
         return self._sampler.sample_relative(study, trial, search_space)
 
     def sample_independent(

@@ -8,7 +8,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -18,20 +18,16 @@ import optuna
 from optuna.exceptions import OptunaError, StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import BaseStorage, InMemoryStorage, RDBStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 
 from fairpass.errors import DataError
 
-# Seconds between signs of life, and after which a search without one counts as dead.
-BEAT, GRACE = 10.0, 60.0
-
-_OWNER, _ALIVE = "owner", "alive"
+BEAT, GRACE = 10.0, 60.0  # seconds between signs of life, and after which a search without one counts as dead
+OWNER, _ALIVE = "owner", "alive"  # attributes of a trial and of the study
 _SQLITE = "sqlite:///"
-# Seconds that a process waits while others write to the file.
-_WAIT = {"connect_args": {"timeout": 60}}
-# Two processes that create the tables of a new file at the same time get in each other's way.
-_ATTEMPTS = 5
+_WAIT = 60  # seconds, while others write to the file
+_ATTEMPTS = 5  # processes that create the tables of a new file at the same time get in each other's way
 
 
 @contextmanager
@@ -42,37 +38,29 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
     """
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    backend = None
     try:
-        with _opened(storage) as backend:
-            study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
-            with signs_of_life(study, backend) as owner:
-                yield study, owner
+        backend = InMemoryStorage() if storage is None else _connect(os.fspath(storage))
+        study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
+        with signs_of_life(study, backend) as owner:
+            yield study, owner
     except StorageInternalError as error:
         raise DataError(f"'storage' must be a database to write to (got {_shown(storage)}: {error})") from error
     finally:
+        if isinstance(backend, RDBStorage):
+            backend.remove_session()
+            backend.engine.dispose()
         optuna.logging.set_verbosity(level)
 
 
-@contextmanager
-def _opened(storage: str | os.PathLike[str] | None) -> Iterator[BaseStorage]:
-    if storage is None:
-        yield InMemoryStorage()
-        return
-    text = os.fspath(storage)
-    backend = _connect(text if "://" in text else f"{_SQLITE}{text}")
-    try:
-        yield backend
-    finally:
-        backend.remove_session()
-        backend.engine.dispose()
-
-
-def _connect(url: str) -> RDBStorage:
-    if url.startswith(_SQLITE):
+def _connect(storage: str) -> RDBStorage:
+    url = storage if "://" in storage else f"{_SQLITE}{storage}"
+    is_file = url.startswith(_SQLITE)
+    if is_file:
         Path(url.removeprefix(_SQLITE)).parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return RDBStorage(url, engine_kwargs=dict(_WAIT) if url.startswith(_SQLITE) else None)
+            return RDBStorage(url, engine_kwargs={"connect_args": {"timeout": _WAIT}} if is_file else None)
         except (ArgumentError, NoSuchModuleError, ImportError) as error:
             raise ValueError(f"'storage' must be a file or a database URL (got {_shown(url)}: {error})") from None
         except DatabaseError as error:
@@ -82,8 +70,7 @@ def _connect(url: str) -> RDBStorage:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _shown(storage: object) -> str:
-    """Return a storage without its password."""
+def _shown(storage: object) -> str:  # without its password
     return repr(re.sub(r"://([^:/@]*):[^@]*@", r"://\1:***@", str(storage)))
 
 
@@ -110,14 +97,11 @@ def signs_of_life(study: Study, backend: BaseStorage) -> Iterator[str]:
         thread.join()
 
 
-def sign(trial: Trial, owner: str) -> None:
-    trial.set_user_attr(_OWNER, owner)
-
-
-def give_up(study: Study, number: int) -> None:
-    """End a trial without a result; it does not count."""
-    with suppress(UpdateFinishedTrialError):  # another process was quicker
-        study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
+def give_up(study: Study, numbers: Iterable[int]) -> None:
+    """End trials without a result; they do not count."""
+    for number in numbers:
+        with suppress(UpdateFinishedTrialError):  # another process was quicker
+            study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
 
 
 def running(study: Study) -> list[FrozenTrial]:
@@ -125,29 +109,21 @@ def running(study: Study) -> list[FrozenTrial]:
     alive: dict[str, Any] = study.user_attrs
     found = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     lost = [trial for trial in found if _is_lost(trial, alive)]
-    for trial in lost:
-        give_up(study, trial.number)
+    give_up(study, [trial.number for trial in lost])
     return [trial for trial in found if trial not in lost]
 
 
 def _is_lost(trial: FrozenTrial, alive: dict[str, Any]) -> bool:
-    signed = trial.user_attrs.get(_OWNER)
-    if signed is not None and _is_gone(signed):
-        return True
+    signed = trial.user_attrs.get(OWNER)
+    if signed is not None:
+        host, process, _ = signed.rsplit(" ", 2)
+        if host == socket.gethostname() and os.name == "posix":
+            try:
+                os.kill(int(process), 0)  # only asks whether it is there
+            except ProcessLookupError:
+                return True
+            except PermissionError:
+                pass
     started = trial.datetime_start
     last = alive.get(f"{_ALIVE} {signed}", started.timestamp() if started else 0.0)
     return bool(time.time() - last > GRACE)
-
-
-def _is_gone(signed: str) -> bool:
-    """Return whether a process has certainly ended: it was on this machine, and is not there."""
-    host, process, _ = signed.rsplit(" ", 2)
-    if host != socket.gethostname() or os.name != "posix":
-        return False
-    try:
-        os.kill(int(process), 0)  # only asks whether it is there
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    return False

@@ -28,10 +28,8 @@ _PAPERS = "paper's, "  # starts the labels of the paper's variants in the ablati
 
 
 def _main_cells(d: str) -> list[Cell]:
-    return [
-        Cell(d, CONSTANT, settings.MAJORITY, (0,)),
-        *(Cell(d, label, c) for label, c in settings.methods(d).items()),
-    ]
+    compared = [Cell(d, label, candidates) for label, candidates in settings.methods(d).items()]
+    return [Cell(d, CONSTANT, settings.MAJORITY, (0,)), *compared]
 
 
 def _main_tables(found: ItemResults) -> list[Table]:
@@ -44,8 +42,8 @@ def _main_tables(found: ItemResults) -> list[Table]:
 
 
 def _average_ranks(found: ItemResults, keep: Callable[[CellResult], bool]) -> dict[str, float]:
-    rows = [found.rows(d, lambda r: r.cell.label != CONSTANT and keep(r)) for d in found.datasets().values()]
-    return average_ranks(rows)
+    datasets = found.datasets().values()
+    return average_ranks(found.rows(d, lambda r: r.cell.label != CONSTANT and keep(r)) for d in datasets)
 
 
 def _is_variant(suffix: str, result: CellResult) -> bool:
@@ -234,15 +232,12 @@ def _printed_ablation(cell: Cell) -> paper.PrintedRow | None:
 
 
 def _ablation_claims(found: ItemResults) -> Iterator[Claim]:
-    tables = {
-        f"{title}, {kind}": {
-            label.removeprefix(_PAPERS): row
-            for label, row in found.rows(dataset).items()
-            if label.startswith(_PAPERS) is is_papers
-        }
-        for title, dataset in found.datasets().items()
-        for kind, is_papers in (("recommended", False), ("paper's", True))
-    }
+    tables: dict[str, Rows] = {}
+    for title, dataset in found.datasets().items():
+        rows = found.rows(dataset).items()
+        tables[f"{title}, recommended"] = {label: row for label, row in rows if not label.startswith(_PAPERS)}
+        papers = {label.removeprefix(_PAPERS): row for label, row in rows if label.startswith(_PAPERS)}
+        tables[f"{title}, paper's"] = papers
     yield claim("ablation-smoothing", tables, _versus, "w/o fair", "full", lambda u, b: u >= -CLOSE and b > 0)
     yield claim("ablation-fairness", tables, _fairness_alone)
     yield claim("ablation-full", tables, _best_part)

@@ -21,24 +21,11 @@ from fairpass.experiments.items.comparisons import VARIANTS
 from fairpass.experiments.paper import OURS, PAPERS, method_of
 from fairpass.experiments.settings import MAJORITY, SMOOTHING, methods
 from fairpass.experiments.tables import Columns, Entry, Row, Table, number, table
-from fairpass.experiments.texts import TITLES
+from fairpass.experiments.texts import TEXTS, TITLES
 from fairpass.runs import TIMING
 
-# Names and digits of what the paper prints about the graphs.
-_STATISTICS = {
-    "nodes": ("nodes", 0),
-    "edges": ("edges", 0),
-    "features": ("features", 0),
-    "label_homophily": ("H, labels", 3),
-    "sensitive_homophily": ("H_f, groups", 3),
-}
-# Titles and factors of the training curves.
-_CURVES = {
-    "ACC": ("ACC (%)", 100),
-    "DP": ("ΔDP (%)", 100),
-    "similarity": ("group similarity × 100", 100),
-    "bound": ("bound, Theorem 4.2", 1),
-}
+_STATISTICS: Mapping[str, tuple[str, int]] = TEXTS["statistics"]
+_CURVES: Mapping[str, tuple[str, int]] = TEXTS["curves"]
 _PAIRS: dict[str, dict[str, Any]] = {
     "same label": {"color": BLUE, "linestyle": "-"},
     "different label": {"color": ORANGE, "linestyle": (0, (3, 1))},
@@ -97,8 +84,8 @@ def _theory_tables(found: ItemResults) -> list[Table]:
 
 
 def _theory_figures(found: ItemResults) -> dict[str, Figure]:
-    titles, key = [title for title, _ in _CURVES.values()], {label: style(label, marker="") for label in found.labels()}
-    return grid(found, tuple(_CURVES), _curves, titles, key)
+    key = {label: style(label, marker="") for label in found.labels()}
+    return grid(found, tuple(_CURVES), _curves, [title for title, _ in _CURVES.values()], key)
 
 
 def _curves(ax: Axes, found: ItemResults, dataset: str, name: str) -> None:
@@ -145,9 +132,9 @@ def _holds(bound: Mapping[str, Any]) -> Verdict:
 def _case_tables(found: ItemResults) -> list[Table]:
     rows: list[Row] = []
     for result in found.of():
-        means = {name: result.measured["cases"][name]["mean"] for name in _PAIRS}
-        same, different = means.values()
-        means["difference"] = None if None in (same, different) else same - different
+        same, different = (result.measured["cases"][name]["mean"] for name in _PAIRS)
+        difference = None if None in (same, different) else same - different
+        means = {"same label": same, "different label": different, "difference": difference}
         numbers = {name: number(value, 3) for name, value in means.items()}
         rows.append({"data set": TITLES[result.cell.dataset], "method": result.cell.label, **numbers})
     return [table("cases", rows, words=2)]
@@ -218,11 +205,9 @@ def _node(ax: Axes, x: float, y: float, node: Mapping[str, Any], size: float) ->
 def _case_claims(found: ItemResults) -> Iterator[Claim]:
     cases = {where: result.measured["cases"] for where, result in _by_place(found, *OURS).items()}
     yield claim("cases-pairs", cases, _similar_pairs)
-    pictures = {
-        f"{where}, label {picture['centre']['label']}": picture
-        for where, case in cases.items()
-        for picture in case["neighbourhoods"]
-    }
+    pictures: dict[str, Mapping[str, Any]] = {}
+    for where, case in cases.items():
+        pictures |= {f"{where}, label {picture['centre']['label']}": picture for picture in case["neighbourhoods"]}
     yield claim("cases-neighbours", pictures, _similar_neighbours)
 
 
@@ -232,13 +217,10 @@ def _similar_pairs(case: Mapping[str, Any]) -> Verdict:
 
 
 def _similar_neighbours(picture: Mapping[str, Any]) -> Verdict:
-    centre = picture["centre"]
-    others = [node for node in picture["neighbours"] if node["group"] != centre["group"]]
-    same, different = (
-        [node["similarity"] for node in others if (node["label"] == centre["label"]) is is_same]
-        for is_same in (True, False)
-    )
-    return compare(same, different, "{:.2f} against {:.2f}")
+    nodes, centre = pd.DataFrame(picture["neighbours"]), picture["centre"]
+    others = nodes[nodes["group"] != centre["group"]]
+    is_same = others["label"] == centre["label"]
+    return compare(others["similarity"][is_same], others["similarity"][~is_same], "{:.2f} against {:.2f}")
 
 
 def _runtime_cells(d: str) -> list[Cell]:

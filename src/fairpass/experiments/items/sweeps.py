@@ -81,29 +81,28 @@ def _line(ax: Axes, found: ItemResults, dataset: str, metric: str) -> None:
 
 def _along(results: Iterable[CellResult], axis: str) -> pd.DataFrame:
     """Return the metrics along an axis, averaged over the others."""
-    return pd.DataFrame([{axis: r.cell.at[axis], **r.means} for r in results if r.is_defined]).groupby(axis).mean()
+    rows = [{axis: r.cell.at[axis], **r.means} for r in results if r.is_defined]
+    return pd.DataFrame(rows, columns=[axis, *METRICS, "utility", "bias"], dtype=float).groupby(axis).mean()
 
 
 def _weight_claims(found: ItemResults) -> Iterator[Claim]:
-    smoothness, fairness = (
-        {title: _along(found.of(dataset), axis) for title, dataset in found.datasets().items()}
-        for axis in ("lambda_s", "weight")
-    )
+    datasets = found.datasets().items()
+    smoothness, fairness = ({t: _along(found.of(d), axis) for t, d in datasets} for axis in ("lambda_s", "weight"))
     german, bail = ({title: line for title, line in smoothness.items() if title == one} for one in ("German", "Bail"))
     yield claim("hyper-german", german, _best_inside, "ACC", "λs")
     yield claim("hyper-bail", bail, _changes, "ACC", 1)
     falls, rises = claim("hyper-bias", bail, _changes, "DP", -1), claim("hyper-bias", german, _changes, "DP", 1)
     yield Claim(falls.text, falls.checks + rises.checks)
-    yield claim("hyper-middle", smoothness, _better_at, "ACC", (0.5, 1.0), (0.1,), "ACC {:.1f} against {:.1f}")
+    yield claim("hyper-middle", smoothness, _better, "ACC", (0.5, 1.0), (0.1,), "ACC {:.1f} against {:.1f}")
     yield claim("hyper-weight", fairness, _changes, "DP", -1)
 
 
 def _line_claims(found: ItemResults) -> Iterator[Claim]:
     (axis,) = found.cells[0].at
-    places = {f"{t}, {label}": found.of(d, label) for t, d in found.datasets().items() for label in found.labels()}
-    lines = {where: _along(results, axis) for where, results in places.items() if results}
-    for key, check, *arguments in _CHECKS[found.item.name]:
-        yield claim(key, lines, check, *arguments)
+    places = product(found.datasets().items(), found.labels())
+    lines = {f"{title}, {label}": _along(found.of(d, label), axis) for (title, d), label in places}
+    for key, check, *given in _CHECKS[found.item.name]:
+        yield claim(key, lines, check, *given)
 
 
 def _best_inside(line: pd.DataFrame, metric: str, axis: str) -> Verdict:
@@ -144,9 +143,7 @@ def _flat(line: pd.DataFrame) -> Verdict:
     return high - low <= CLOSE, f"{low:.1f} to {high:.1f}"
 
 
-def _better_at(
-    line: pd.DataFrame, metric: str, first: Sequence[float], second: Sequence[float], *words: str
-) -> Verdict:
+def _better(line: pd.DataFrame, metric: str, first: Sequence[float], second: Sequence[float], *words: str) -> Verdict:
     """Check that a mean, of accuracy or of bias, is better at the first positions than at the second ones."""
     one, other = (line[metric][line.index.isin(positions)] for positions in (first, second))
     return compare(one, other, *words, lower=metric == "bias")
@@ -224,7 +221,7 @@ _CHECKS: Mapping[str, Sequence[tuple[Any, ...]]] = {
         ("layers-bias", _falls),
         ("layers-enough", _enough, (2, 3, 4), 1, "K"),
     ),
-    "alpha": (("alpha-accuracy", _flat), ("alpha-bias", _better_at, "bias", _ALPHAS[3:], _ALPHAS[:3])),
+    "alpha": (("alpha-accuracy", _flat), ("alpha-bias", _better, "bias", _ALPHAS[3:], _ALPHAS[:3])),
     "mlp": (("mlp-accuracy", _best_inside, "ACC", "M"), ("mlp-enough", _enough, (2, 4), 0, "M")),
 }
 _HEAT_MAPS = partial(grid, columns=("ACC", "DP"), draw=_heat_map)

@@ -49,7 +49,10 @@ def _show_parameters(obj: Class) -> None:
         return
     obj.docstring = Docstring(inspect.cleandoc(found.__doc__ or ""), parent=obj)
     kind = ParameterKind.keyword_only
-    parameters = (Parameter(name, kind=kind, default=repr(each.default)) for name, each in found.declared.items())
+    parameters = (
+        Parameter(name, kind=kind, annotation=inspect.formatannotation(each.hint), default=repr(each.default))
+        for name, each in found.declared.items()
+    )
     obj.set_member("__init__", Function("__init__", parameters=Parameters(*parameters)))
 
 

@@ -3,10 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
+import torch
 from tests.drawing import load_profile
 
 # Before any test module is imported: tests take their settings from the profile that is loaded then.
 load_profile()
+
+
+@pytest.fixture(autouse=True)
+def _same_draws() -> None:
+    """Start every test with the same random state: what it draws must not depend on the tests before it."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -128,6 +128,7 @@ def test_discrepancy_of_the_logits(task: Task, opposite: bool) -> None:
             "bound": float(RepresentationBound(task.x, task.sens)(similarity)),
         },
         rel=1e-4,
+        abs=1e-6,  # similarities near 1 cancel in the discrepancy, in single precision
     )
     assert isinstance(record.loss, float)
 

@@ -247,7 +247,7 @@ def test_public_names() -> None:
     assert {"GMMD", "load", "fit_all", "Training", "evaluate"} <= {*names}
     assert all(getattr(fairpass, name) is not None for name in names)
     with pytest.raises(AttributeError, match="magic"):
-        getattr(fairpass, "magic")  # noqa: B009
+        getattr(fairpass, "magic")  # noqa: B009 # mypy knows that it does not exist
 
 
 def commands() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from fairpass.runs import RunStore, run
 
 store = RunStore("reproduction/records")
 run([spec for cell in ITEMS["main"].cells() for spec in cell.specs()], store, measures=EXTRA_MEASURES)
-print(ItemResults(ITEMS["main"], store).tables[0].to_markdown())
+ItemResults(ITEMS["main"], store).tables[0].to_markdown()
 """
 
 from fairpass.experiments.cells import Cell, CellResult

@@ -143,7 +143,7 @@ def make_records(
                 facts |= {**_outcome(model, found), "measured": measured}
                 evaluation = found
             except Exception as problem:  # as above
-                error = problem  # noqa: PLW2901
+                error = problem  # noqa: PLW2901 # the record keeps the first error of the run
         if error is not None and not isinstance(error, FairpassError):
             facts["retry"] = True
         records.append(RunRecord(spec.label, spec.seed, seconds, evaluation, _in_words(error), facts))

@@ -85,7 +85,7 @@ def test_a_constant_in_the_mixture() -> None:
         ({"constraint": "fairness"}, r"'constraint' must be one of \('demographic_parity', .* \(got 'fairness'\)"),
         ({"eps": 0.0}, r"'eps' must be positive and finite \(got 0.0\)"),
         ({"C": -1.0}, r"'C' must be positive and finite \(got -1.0\)"),
-        ({"max_iter": 0}, r"'max_iter' must be at least 1 \(got 0\)"),
+        ({"max_iter": -1}, r"'max_iter' must be at least 0 \(got -1\)"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:

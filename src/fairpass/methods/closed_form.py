@@ -2,8 +2,9 @@
 
 import logging
 import warnings
+from collections.abc import Mapping
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -147,10 +148,15 @@ class ExponentiatedGradient(NodeClassifier):
         below=inf,
     )
     C: float = _penalty(0.1, 1.0, 10.0)
-    max_iter: int = parameter(50, "maximum number of rounds, each of one regression or more", at_least=1)
+    max_iter: int = parameter(
+        50, "maximum number of rounds, each of one regression or more; 0: one regression, no constraint", at_least=0
+    )
 
     name = "exponentiated-gradient"
     summary = "mixture of logistic regressions under a constraint on the groups' rates, no graph"
+    stage = "in-processing"
+    needs_groups = "training"
+    switched_off: ClassVar[Mapping[str, Any]] = {"max_iter": 0}
     recommended_training = Training(epochs=1)
     learns_by_epochs = False
     takes_two = ("labels",)
@@ -176,8 +182,7 @@ class _Mixture(_ClosedForm):
         x = task.x[nodes].double().cpu().numpy()
         y, sens = task.y[nodes].cpu().numpy(), task.sens[nodes].cpu().numpy()
         check_groups_have_both_labels(y, sens, task.group_names)
-        found = _fit_mixture(self.settings, x, y, sens)
-        used = [(q, h) for q, h in zip(found.weights_.sort_index(), found.predictors_, strict=True) if q > 0]
+        used = _fit_mixture(self.settings, x, y, sens)
         lines = zip(*(_line(regression, x.shape[1]) for _, regression in used), strict=True)
         self.coefficients, self.intercepts = (torch.stack(part).to(task.device) for part in lines)
         self.weights = torch.tensor([q for q, _ in used], dtype=torch.float64, device=task.device)
@@ -188,8 +193,11 @@ class _Mixture(_ClosedForm):
         return torch.stack([1 - score, score], -1).clamp(min=_SMALLEST).log().to(task.x.dtype)
 
 
-def _fit_mixture(settings: ExponentiatedGradient, x: Any, y: Any, sens: Any) -> Any:
+def _fit_mixture(settings: ExponentiatedGradient, x: Any, y: Any, sens: Any) -> list[tuple[float, Any]]:
+    """Return the regressions of the mixture, each with its weight."""
     from fairlearn import reductions
+
+    regression = LogisticRegression(C=settings.C, max_iter=_MAX_ITERATIONS)
 
     constraints = {
         "demographic_parity": reductions.DemographicParity,
@@ -197,7 +205,7 @@ def _fit_mixture(settings: ExponentiatedGradient, x: Any, y: Any, sens: Any) -> 
         "equalized_odds": reductions.EqualizedOdds,
     }
     reduction = reductions.ExponentiatedGradient(
-        LogisticRegression(C=settings.C, max_iter=_MAX_ITERATIONS),
+        regression,
         constraints[settings.constraint](difference_bound=settings.eps),
         eps=settings.eps,
         max_iter=settings.max_iter,
@@ -206,7 +214,10 @@ def _fit_mixture(settings: ExponentiatedGradient, x: Any, y: Any, sens: Any) -> 
         # A regression that is nearly optimal is good enough; the others come from fairlearn's use of pandas.
         for category in (ConvergenceWarning, DeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", category)
-        return reduction.fit(x, y, sensitive_features=sens)
+        if settings.max_iter == 0:
+            return [(1.0, regression.fit(x, y))]
+        found = reduction.fit(x, y, sensitive_features=sens)
+    return [(q, h) for q, h in zip(found.weights_.sort_index(), found.predictors_, strict=True) if q > 0]
 
 
 def _line(regression: Any, num_features: int) -> tuple[Tensor, Tensor]:

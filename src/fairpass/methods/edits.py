@@ -54,6 +54,9 @@ class EDITS(networks.Published):
 
     name = "edits"
     summary = "debiases features and edges before it trains a network on them"
+    stage = "pre-processing"
+    needs_groups = "training"
+    switched_off: ClassVar[Mapping[str, Any]] = {"drop": 0, "budget": 0.0}
     recommended_training = Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
     takes_two = ("labels", "groups")
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = {

@@ -7,6 +7,9 @@ from fairpass.parameters import Declared, Dimension, parameter
 from fairpass.training.settings import Training
 
 SpaceKind = Literal["recommended", "grid"]
+# Where a method acts: nowhere, on the data, on the training, or on the decisions.
+Stage = Literal["plain", "pre-processing", "in-processing", "post-processing"]
+GroupsNeeded = Literal["never", "training", "prediction"]
 
 
 class Estimator(Declared):
@@ -19,6 +22,10 @@ class Estimator(Declared):
     grid_training: ClassVar[Mapping[str, Dimension]] = {}  # what differs from the grid of `Training`
     search_order: ClassVar[tuple[str, ...]] = ()  # what a search draws first; the rest follows as declared
     takes_two: ClassVar[tuple[Literal["labels", "groups"], ...]] = ()  # what there must be exactly two of
+    stage: ClassVar[Stage] = "plain"
+    needs_groups: ClassVar[GroupsNeeded] = "never"  # until when a person's group must be known
+    switched_off: ClassVar[Mapping[str, Any]] = {}  # the parameters that switch fairness off, and nothing else
+    version: ClassVar[int] = 1  # to be raised when the same settings give other results: see `RunSpec.identity`
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,6 +61,12 @@ class Estimator(Declared):
     def with_params(self, **changes: Any) -> Self:
         """Return an unfitted classifier with some parameters changed."""
         return type(self)(**{**self.get_params(deep=False), **changes})
+
+    def control(self) -> Self:
+        """Return this classifier with fairness switched off and everything else equal: what to measure its effect by."""
+        if not self.switched_off:
+            raise ValueError(f"'method' must have fairness to switch off (got {type(self).__name__}, a plain method)")
+        return self.with_params(**self.switched_off)
 
     def set_params(self, **params: Any) -> Self:
         """Change hyper-parameters or settings of `training` (as `training__epochs`) by name.

@@ -47,6 +47,9 @@ class FairGNN(networks.Published):
 
     name = "fairgnn"
     summary = "adversarial debiasing, with sensitive attributes known for only some nodes"
+    stage = "in-processing"
+    needs_groups = "training"
+    switched_off: ClassVar[Mapping[str, Any]] = {"alpha": 0.0, "beta": 0.0}
     recommended_training = Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
     takes_two = ("labels",)
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = {

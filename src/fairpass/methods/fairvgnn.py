@@ -54,6 +54,10 @@ class FairVGNN(networks.Published):
 
     name = "fairvgnn"
     summary = "learns to mask the features that give the group away to a discriminator"
+    stage = "in-processing"
+    needs_groups = "training"
+    # Masks are still drawn, and weights clipped by them, but neither learns anything about the groups.
+    switched_off: ClassVar[Mapping[str, Any]] = {"d_epochs": 0, "g_epochs": 0}
     recommended_training = Training(epochs=300, learning_rate=1e-3, weight_decay=0.0)  # the authors', for Bail
     search_order = ("clip", "ratio")
     takes_two = ("labels", "groups")

@@ -1,7 +1,8 @@
 """FMP: an MLP, then message passing whose layers take a primal-dual step towards equal mean predictions."""
 
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -57,6 +58,9 @@ class FMP(NodeClassifier):
 
     name = "fmp"
     summary = "message passing with a primal-dual step towards equal mean predictions"
+    stage = "in-processing"
+    needs_groups = "prediction"
+    switched_off: ClassVar[Mapping[str, Any]] = {"lambda_f": 0.0}
     recommended_training = Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
     search_order = ("lambda_f", "lambda_s", "K")
     trains_alone = False

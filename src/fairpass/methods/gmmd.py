@@ -80,6 +80,10 @@ class GMMD(GMMDOptions, NodeClassifier):
 
     name = "gmmd"
     summary = "message passing that minimises the discrepancy between groups, exact over all nodes"
+    stage = "in-processing"
+    needs_groups = "prediction"
+    # The stable step has kernel steps of its own, the paper's step only a weight.
+    switched_off: ClassVar[Mapping[str, Any]] = {"fair_steps": 0, "weight": None, "lambda_f": 0.0}
     propagation: ClassVar[type[GMMDPropagation]] = GMMDPropagation
     # Encoders of every kind converge, and few labels need a strong decay.
     recommended_training = Training(epochs=300, patience=50, learning_rate=0.03, weight_decay=0.01)

@@ -1,5 +1,8 @@
 """MMD: a graph neural network with the discrepancy between the groups' predictions in its loss."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from torch import Tensor
 
 from fairpass.kernels import Discrepancy
@@ -44,6 +47,9 @@ class MMD(NodeClassifier):
 
     name = "mmd"
     summary = "graph neural network, with the discrepancy between groups' predictions in its loss"
+    stage = "in-processing"
+    needs_groups = "training"
+    switched_off: ClassVar[Mapping[str, Any]] = {"weight": 0.0}
 
     @property
     def trains_alone(self) -> bool:

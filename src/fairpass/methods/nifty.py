@@ -46,11 +46,15 @@ class NIFTY(networks.Published):
         0.1, "share of dropped edges", LogUniform(1e-3, 0.5), Choice(0.001, 0.1), at_least=0, at_most=1
     )
     noise: float = parameter(0.1, "probability of adding noise to a column", Uniform(0, 0.5), at_least=0, at_most=1)
+    flip: bool = parameter(True, "whether the sensitive column is flipped in the second view", before=True)
     backbone: Backbone = networks.backbone()
     hidden: int = networks.hidden()
 
     name = "nifty"
     summary = "representations that do not change when the sensitive attribute is flipped"
+    stage = "in-processing"
+    needs_groups = "training"
+    switched_off: ClassVar[Mapping[str, Any]] = {"similarity": 0.0, "flip": False}
     recommended_training = Training(epochs=300, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
     takes_two = ("labels", "groups")
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -131,7 +135,7 @@ class Views:
         if len(values) != 2:
             where = f"its sensitive column {self.column}"
             raise DataError(f"'data.x' must have two values in {where} for NIFTY to flip (got {len(values)})")
-        self._flipped = torch.where(known, values.sum() - column, column)
+        self._flipped = torch.where(known, values.sum() - column, column) if settings.flip else column
         self._edges = EdgeDropout(task, settings.backbone, settings.drop_edges)
 
     def draw(self) -> tuple[View, View]:

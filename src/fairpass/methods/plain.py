@@ -1,6 +1,7 @@
 """The networks without fairness, and their decisions with one threshold per group."""
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
@@ -80,9 +81,13 @@ class Thresholds(NodeClassifier):
     """
 
     base: Base = parameter("logistic", "the plain method, with its default parameters and training", _BASES, _BASES)
+    per_group: bool = parameter(True, "whether each group has its own threshold, or all have the same", before=True)
 
     name = "thresholds"
     summary = "a plain method with a threshold for each group, which must be known to predict"
+    stage = "post-processing"
+    needs_groups = "prediction"
+    switched_off: ClassVar[Mapping[str, Any]] = {"per_group": False}
     recommended_training = Training(epochs=1)  # of the default base
 
     def check_parameters(self) -> None:
@@ -91,7 +96,7 @@ class Thresholds(NodeClassifier):
 
     @property
     def postprocess(self) -> Postprocess:
-        return "thresholds"
+        return "thresholds" if self.per_group else self.training.postprocess
 
     @property
     def trains_alone(self) -> bool:

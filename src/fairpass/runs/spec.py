@@ -46,6 +46,16 @@ class Configuration:
         defaults = found(**self.parameters).training
         return found(**self.parameters, training=defaults.but(**self.training, seed=seed))
 
+    def control(self) -> Self:
+        """Return the configuration with fairness switched off and everything else equal."""
+        classifier = self.classifier()
+        switched = {name: value for name, value in classifier.control().hyperparameters.items() if name in self._off}
+        return self.but(**switched)
+
+    @property
+    def _off(self) -> Mapping[str, Any]:
+        return (self.kind or method(self.method)).switched_off
+
     def to_dict(self) -> dict[str, Any]:
         """Return method, parameters and training as plain JSON values (tuples become lists)."""
         parameters = stored_parameters(self.parameters)
@@ -81,7 +91,8 @@ class RunSpec:
     def identity(self) -> dict[str, Any]:
         """Everything the result depends on, with all defaults filled in, as plain JSON values.
 
-        Settings added since version 0.1 are included only if they differ from the old behaviour.
+        Settings added since version 0.1 are included only if they differ from the old behaviour, and the version of a
+        method from 2 on.
         """
         classifier = self.classifier()
         values = {
@@ -92,6 +103,8 @@ class RunSpec:
             "training": _without(Training.before, classifier.training.to_dict()),
             "measures": self.measures,
         }
+        if classifier.version > 1:
+            values["version"] = classifier.version
         return _plain(values if self.split is None else {**values, "split": self.split})
 
     @cached_property

@@ -103,7 +103,6 @@ def test_controls_that_are_known() -> None:
     """GMMD without kernel steps is its encoder; thresholds for each group become one threshold."""
     data = small_graph()
     plain = GMMD(encoder="gcn", lambda_s=0, training=LAST).control().fit(data)
-    assert plain.program_.propagation.fair_steps == 0
     assert torch.equal(
         plain.predict_proba(data),
         GMMD(encoder="gcn", lambda_s=0, fair_steps=0, training=LAST).fit(data).predict_proba(data),

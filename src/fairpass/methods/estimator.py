@@ -63,7 +63,7 @@ class Estimator(Declared):
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def control(self) -> Self:
-        """Return this classifier with fairness switched off and everything else equal: what to measure its effect by."""
+        """Return this classifier with fairness switched off and everything else equal."""
         if not self.switched_off:
             raise ValueError(f"'method' must have fairness to switch off (got {type(self).__name__}, a plain method)")
         return self.with_params(**self.switched_off)

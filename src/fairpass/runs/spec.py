@@ -95,7 +95,7 @@ class RunSpec:
         method from 2 on.
         """
         classifier = self.classifier()
-        values = {
+        values: dict[str, Any] = {
             "dataset": self.dataset,
             "scale": self.configuration.scale,
             "method": self.configuration.method,

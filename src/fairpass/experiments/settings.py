@@ -22,8 +22,6 @@ FAIRNESS: Mapping[str, Sequence[Mapping[str, Any]]] = _SETTINGS["fairness"]
 SAMPLES: Mapping[str, int] = _SETTINGS["samples"]
 SWEEP_EPOCHS: Mapping[str, int] = _SETTINGS["sweep_epochs"]
 PARTS_EPOCHS: Mapping[str, int] = _SETTINGS["parts_epochs"]
-# A sweep over many configurations has fewer seeds on the large graphs.
-SWEEP_SEEDS = {d: (0, 1, 2, 3, 4) if d == "german" else (0, 1, 2) for d in DATASETS}
 MAJORITY = (Configuration("constant"),)
 SMOOTHING = f"smoothing{PAPERS}"  # the label of the paper's GMMD without fairness
 

@@ -196,7 +196,6 @@ def _backbone_cells(d: str) -> list[Cell]:
     for backbone in _BACKBONES:
         # Attention along every edge for ten masks at once takes seconds per epoch on the large graphs.
         is_slow = backbone == "gat" and d != "german"
-        seeds = (0,) if is_slow else (0, 1, 2, 3, 4) if d == "german" else (0, 1)
         fair = settings.baseline("fairvgnn", d, backbone)[0]
         methods = {
             "vanilla": settings.plain(d, backbone)[0].but(training={"epochs": 100}),
@@ -204,7 +203,7 @@ def _backbone_cells(d: str) -> list[Cell]:
             **{label: settings.recommended(name, d, backbone)[0] for label, name in settings.GMMDS.items()},
         }
         at = {"backbone": backbone.upper()}
-        cells += [Cell(d, label, settings.scaled(d, c), seeds, at) for label, c in methods.items()]
+        cells += [Cell(d, label, settings.scaled(d, c), at=at) for label, c in methods.items()]
     return cells
 
 
@@ -221,7 +220,7 @@ def _backbone_claims(found: ItemResults) -> Iterator[Claim]:
 def _ablation_cells(d: str) -> list[Cell]:
     shorter = {"epochs": settings.PARTS_EPOCHS[d]}
     variants = settings.variants("ablation", d)
-    return [Cell(d, label, (c.but(training=shorter),), settings.SWEEP_SEEDS[d]) for label, c in variants.items()]
+    return [Cell(d, label, (c.but(training=shorter),)) for label, c in variants.items()]
 
 
 def _printed_ablation(cell: Cell) -> paper.PrintedRow | None:
@@ -268,7 +267,7 @@ def _beyond_cells(d: str) -> list[Cell]:
     for (epoch, select), (label, c) in product(epochs.items(), settings.variants("beyond", d).items()):
         # At the last epoch nothing was chosen on validation, so the threshold is not, either.
         training = {"select": select, "threshold": 0.5, "epochs": settings.PARTS_EPOCHS[d]}
-        cells.append(Cell(d, label, (c.but(training=training),), settings.SWEEP_SEEDS[d], {"epoch": epoch}))
+        cells.append(Cell(d, label, (c.but(training=training),), at={"epoch": epoch}))
     return cells
 
 

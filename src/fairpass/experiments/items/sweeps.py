@@ -31,7 +31,7 @@ def _sweep(d: str, methods: Iterable[str], **axes: Sequence[Any]) -> list[Cell]:
     for label, values in product(methods, product(*axes.values())):
         at = dict(zip(axes, values, strict=True))
         candidate = settings.ours(GMMDS[label], d, training={"epochs": settings.SWEEP_EPOCHS[d]}, **at)
-        cells.append(Cell(d, label, (candidate,), settings.SWEEP_SEEDS[d], at))
+        cells.append(Cell(d, label, (candidate,), at=at))
     return cells
 
 
@@ -152,14 +152,13 @@ def _better(line: pd.DataFrame, metric: str, first: Sequence[float], second: Seq
 def _pareto_cells(d: str) -> list[Cell]:
     """Return every method with fairness weighed little to much; GCN for comparison."""
     start = {label: candidates[0] for label, candidates in settings.methods(d).items()}
-    seeds = (0, 1) if d == "german" else (0,)
-    cells = [Cell(d, "GCN", (start["GCN"],), seeds)]
+    cells = [Cell(d, "GCN", (start["GCN"],))]
     for label, steps in settings.FAIRNESS.items():
         # The most accurate threshold, because one chosen for fairness hides what the method did.
         training = {"threshold": "accuracy"} | ({"epochs": settings.PARTS_EPOCHS[d]} if label in GMMDS else {})
         for step, changes in enumerate(steps):
             candidate = start[label].but(training=training, **changes)
-            cells.append(Cell(d, label, (candidate,), seeds, {"step": step, **changes}))
+            cells.append(Cell(d, label, (candidate,), at={"step": step, **changes}))
     return cells
 
 

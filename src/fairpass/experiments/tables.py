@@ -130,7 +130,8 @@ def table(
     `legend` comes before these notes, and `values` are filled into them; `dataset` is that of a table about one.
     """
     texts = TEXTS["tables"][name]
-    title = f"{TITLES[dataset]}: {texts['title']}" if dataset else texts["title"]
+    title = texts["title"].format(**values)
+    title = f"{TITLES.get(dataset, dataset)}: {title}" if dataset else title
     notes = [note.format(**values) for note in (*texts.get("notes", ()), *texts.get(dataset, ()))]
     frame = pd.DataFrame(content).map(lambda entry: Entry(entry) if isinstance(entry, str) else entry)
     return Table(f"{name}-{dataset}" if dataset else name, title, frame, (*legend, *notes), words)

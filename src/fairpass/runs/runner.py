@@ -140,7 +140,7 @@ def make_records(
             try:
                 found = model.evaluate(data)
                 measured = {name: measures[name](model, data) for name in spec.measures if name != TIMING}
-                facts |= {**_outcome(model, found), "measured": measured}
+                facts |= {**_outcome(model, found, model.evaluate(data, "val", undefined="nan")), "measured": measured}
                 evaluation = found
             except Exception as problem:  # as above
                 error = problem  # noqa: PLW2901 # the record keeps the first error of the run
@@ -162,7 +162,7 @@ def _in_words(problem: Exception | None) -> str | None:
     return str(problem) if known and str(problem) else f"{type(problem).__name__}: {problem}"
 
 
-def _outcome(model: NodeClassifier, evaluation: Evaluation) -> dict[str, Any]:
+def _outcome(model: NodeClassifier, evaluation: Evaluation, on_validation: Evaluation) -> dict[str, Any]:
     """Return selected epoch, threshold and metrics (in percent) as records hold them."""
     chosen, window = model.selected_, model.training.window
     # The validation score of the final decisions, or averaged as in the selection of epochs.
@@ -176,7 +176,8 @@ def _outcome(model: NodeClassifier, evaluation: Evaluation) -> dict[str, Any]:
     }
     validation = {name: _digits(100 * value) for name, value in chosen.metrics.items()}
     kept = {"epoch": model.epoch_, "epochs": len(model.history_), "threshold": _digits(chosen.threshold)}
-    return {**kept, "validation": {**validation, "selection": _digits(selection)}, "test": test}
+    seen = {"selection": _digits(selection), "near_constant": bool(on_validation.near_constant)}
+    return {**kept, "validation": {**validation, **seen}, "test": test}
 
 
 def _digits(value: float | None) -> float | None:

@@ -1,0 +1,6 @@
+"""The comparison that holds: many splits, every method with the same budget, each against its own control."""
+
+from fairpass.experiments.benchmark.protocol import Entry, Protocol, entries
+from fairpass.experiments.benchmark.results import BenchmarkResults, run_benchmark
+
+__all__ = ["BenchmarkResults", "Entry", "Protocol", "entries", "run_benchmark"]

@@ -1,0 +1,208 @@
+"""What the records say: for every graph, row and split the setting that validation chose, and its test metrics."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+
+from fairpass.experiments.benchmark.protocol import Entry, Protocol
+from fairpass.experiments.cells import METRICS
+from fairpass.metrics.catalog import BY_LABEL
+from fairpass.runs import Configuration, Executor, Progress, RunSpec, RunStore, StoredRecord, run
+from fairpass.tuning.front import dominated_area, non_dominated
+
+BIASES = ("DP", "EO")
+# What validation looks at to choose a setting: everything, or accuracy and one kind of bias.
+RULES: Mapping[str, tuple[str, ...]] = {"all": METRICS, **{bias: ("ACC", bias) for bias in BIASES}}
+SIGNS = {metric: 1 if BY_LABEL[metric].higher_is_better else -1 for metric in METRICS}
+
+
+def run_benchmark(
+    protocol: Protocol,
+    store: RunStore,
+    *,
+    executor: Executor | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    controls: bool = True,
+) -> int:
+    """Make the runs that the store lacks, one round of splits after the other; return how many were made.
+
+    After the settings of a round come the controls of those that validation chose.
+    """
+    made = 0
+    for places in protocol.rounds():
+        settings = [spec for place in places for spec in protocol.settings_on(*place)]
+        made += run(settings, store, executor=executor, progress=progress)
+        if controls:
+            found = BenchmarkResults(protocol, store)
+            wanted = [spec for place in places for spec in found.control_specs(*place)]
+            made += run(wanted, store, executor=executor, progress=progress)
+    return made
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The setting that validation chose for a row on a split, with a record for each seed."""
+
+    configuration: Configuration
+    records: tuple[StoredRecord, ...]
+
+    def test(self, metric: str) -> float:
+        values = [record["test"][metric] for record in self.records]
+        return np.nan if None in values else fmean(values)
+
+    @property
+    def is_near_constant(self) -> bool:
+        return 2 * sum(bool(record["test"]["near_constant"]) for record in self.records) > len(self.records)
+
+    @property
+    def seconds(self) -> float:
+        return fmean(record["seconds"] for record in self.records)
+
+
+class BenchmarkResults:
+    """The results of a protocol, as far as they are in a store."""
+
+    def __init__(self, protocol: Protocol, store: RunStore) -> None:
+        self.protocol, self.store = protocol, store
+        self.chosen = cache(self._chosen)
+
+    def _made(self, specs: Iterable[RunSpec]) -> tuple[StoredRecord, ...] | None:
+        """Return the records of some runs if all were made without error."""
+        records = [self.store.get(spec) for spec in specs]
+        done = tuple(record for record in records if record is not None and record["error"] is None)
+        return done if len(done) == len(records) else None
+
+    def _chosen(self, graph: str, entry: Entry, split: int, rule: str = "all") -> Chosen | None:
+        """Return what validation chose among the settings that could be trained; None if there is none.
+
+        A setting that predicts nearly the same for every validation node is chosen only if all do.
+        """
+        found = []
+        for setting in entry.settings:
+            records = self._made(self.protocol.specs_of(graph, setting, split))
+            if records is not None:
+                found.append(Chosen(setting, records))
+        useful = [each for each in found if not all(r["validation"].get("near_constant") for r in each.records)]
+        return max(useful or found, key=lambda each: validation_score(each, rule), default=None)
+
+    def control_specs(self, graph: str, split: int) -> list[RunSpec]:
+        """Return the runs of the controls of the chosen settings."""
+        specs = []
+        for entry in self.protocol.entries:
+            chosen = self.chosen(graph, entry, split) if entry.is_fair else None
+            if chosen is not None:
+                specs += self.protocol.specs_of(graph, chosen.configuration.control(), split)
+        return specs
+
+    def frame(self, rule: str = "all") -> pd.DataFrame:
+        """Return a row for each graph, entry and split: test metrics in percent, the choice, seconds."""
+        rows = []
+        for graph in self.protocol.graphs:
+            for entry in self.protocol.entries:
+                for split in range(self.protocol.splits[graph]):
+                    chosen = self.chosen(graph, entry, split, rule)
+                    if chosen is None:
+                        continue
+                    rows.append(
+                        {
+                            **{"graph": graph, "entry": entry.label, "split": split},
+                            **{metric: chosen.test(metric) for metric in METRICS},
+                            "criterion": sum(SIGNS[metric] * chosen.test(metric) for metric in METRICS),
+                            "setting": entry.settings.index(chosen.configuration),
+                            "near_constant": chosen.is_near_constant,
+                            "seconds": chosen.seconds,
+                        }
+                    )
+        columns = ["graph", "entry", "split", *METRICS, "criterion", "setting", "near_constant", "seconds"]
+        return pd.DataFrame(rows, columns=columns)
+
+    @cached_property
+    def failures(self) -> dict[tuple[str, str], list[str]]:
+        """The reasons of runs that failed, by graph and entry."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for graph in self.protocol.graphs:
+            for entry in self.protocol.entries:
+                for split in range(self.protocol.splits[graph]):
+                    specs = [s for each in entry.settings for s in self.protocol.specs_of(graph, each, split)]
+                    for record in map(self.store.get, specs):
+                        if record is not None and record["error"] is not None:
+                            found.setdefault((graph, entry.label), []).append(record["error"])
+        return found
+
+    def by_split(self, graph: str, rule: str = "all") -> dict[str, pd.DataFrame]:
+        """Return the metrics of a graph's entries, each a table with a row for each split."""
+        whole = self.frame(rule)
+        whole = whole[whole["graph"] == graph]
+        return {
+            label: whole[whole["entry"] == label].set_index("split")
+            for label in self.labels
+            if label in {*whole["entry"]}
+        }
+
+    @property
+    def labels(self) -> list[str]:
+        return [entry.label for entry in self.protocol.entries]
+
+    def effects(self, graph: str, entry: Entry) -> pd.DataFrame:
+        """Return test metrics of the chosen setting minus those of its control, a row for each split."""
+        rows = {}
+        for split in range(self.protocol.splits[graph]):
+            chosen = self.chosen(graph, entry, split)
+            if chosen is None:
+                continue
+            records = self._made(self.protocol.specs_of(graph, chosen.configuration.control(), split))
+            if records is not None:
+                control = Chosen(chosen.configuration.control(), records)
+                rows[split] = {metric: chosen.test(metric) - control.test(metric) for metric in METRICS}
+        return pd.DataFrame.from_dict(rows, orient="index", columns=list(METRICS))
+
+    def points(self, graph: str, entry: Entry, bias: str) -> list[tuple[float, float]]:
+        """Return mean accuracy and bias over the splits of every setting of a row, near-constant ones left out."""
+        found = []
+        for setting in entry.settings:
+            per_split = [
+                Chosen(setting, records)
+                for split in range(self.protocol.splits[graph])
+                if (records := self._made(self.protocol.specs_of(graph, setting, split))) is not None
+            ]
+            if per_split and 2 * sum(each.is_near_constant for each in per_split) <= len(per_split):
+                found.append((fmean(c.test("ACC") for c in per_split), fmean(c.test(bias) for c in per_split)))
+        return found
+
+    def hypervolumes(self, graph: str, bias: str) -> dict[str, float]:
+        """Return the area that each row's settings dominate, in percent of the box that all rows span.
+
+        The box reaches from the accuracy of the constant (or of the worst row, if that is higher) and the largest bias
+        to the best accuracy and no bias.
+        """
+        points = {entry.label: self.points(graph, entry, bias) for entry in self.protocol.entries}
+        pairs = [pair for found in points.values() for pair in found]
+        if not pairs:
+            return {}
+        floor = self._floor(graph)
+        reference = floor if floor is not None else min(a for a, _ in pairs), max(b for _, b in pairs)
+        whole = (max(a for a, _ in pairs) - reference[0]) * reference[1]
+        if whole <= 0:
+            return {}
+        return {label: 100 * dominated_area(found, reference=reference) / whole for label, found in points.items()}
+
+    def _floor(self, graph: str) -> float | None:
+        for entry in self.protocol.entries:
+            if entry.method == "constant":
+                values = [self.chosen(graph, entry, s) for s in range(self.protocol.splits[graph])]
+                found = [each.test("ACC") for each in values if each is not None]
+                return fmean(found) if found else None
+        return None
+
+
+def validation_score(chosen: Chosen, rule: str) -> float:
+    return fmean(sum(SIGNS[m] * record["validation"][m] for m in RULES[rule]) for record in chosen.records)
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points that no other beats, from the least accurate to the most."""
+    return sorted(points[i] for i in non_dominated(list(points)))

@@ -9,15 +9,14 @@ from rich.text import Text
 from fairpass.cli import output
 from fairpass.cli.options import Result, command
 from fairpass.cli.output import bar, choose_threads, note, print_line, rows, section, working
+from fairpass.cli.results import show_table
 from fairpass.errors import DataError, DownloadError
 
 if TYPE_CHECKING:
     from fairpass.experiments import ItemResults
-    from fairpass.experiments.tables import Entry, Table
     from fairpass.runs import Progress, RunSpec, RunStore
 
 ALL = "all"
-_STYLES = {"": "", "best": "bold", "second": "italic"}
 
 
 @command
@@ -115,23 +114,9 @@ def _as_data(found: "ItemResults", paths: Sequence[Path]) -> dict[str, Any]:
 
 def _show(found: "ItemResults", *, with_tables: bool) -> None:
     for table in found.tables if with_tables else ():
-        _show_table(table)
+        show_table(table)
     if found.claims:
         # A single item has the numbers, too; all items at once have a line for each claim.
         ends = [claim.sentence if with_tables else f"{claim.verdict.capitalize()}." for claim in found.claims]
         lines = [("-", Text(f"{claim.text} {end}")) for claim, end in zip(found.claims, ends, strict=True)]
         section(f"{found.item.title}: what the paper claims", rows(lines))
-
-
-def _show_table(table: "Table") -> None:
-    widths = [max([len(name), *(len(row[i].text) for row in table.rows)]) for i, name in enumerate(table.columns)]
-    if sum(width + 1 for width in widths) + 2 > output.console.width:
-        table = table.folded()
-    lines = [[*map(_styled, row)] for row in table.rows]
-    made = output.table(table.columns, lines, words=table.columns[: table.words], narrow=True)
-    section(table.title, made, *(Text(sentence, style="dim") for sentence in table.notes))
-
-
-def _styled(entry: "Entry") -> Text:
-    first, *others = entry.text.split("\n")
-    return Text("\n").join([Text(first, style=_STYLES[entry.emphasis]), *(Text(line, style="dim") for line in others)])

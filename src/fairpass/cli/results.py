@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from fairpass.cli import output
 from fairpass.cli.output import Cells, bullets, rows, section, table
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from fairpass.datasets import GraphArrays
+    from fairpass.experiments.tables import Entry
+    from fairpass.experiments.tables import Table as ResultTable
     from fairpass.metrics import Evaluation
     from fairpass.runs import Row
 
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
+_STYLES = {"": "", "best": "bold", "second": "italic"}
 _VISIBLE = 0.0005  # smaller differences are 0.0 in percent with one decimal
 
 
@@ -103,3 +107,18 @@ def show_rows(title: str, methods: "Sequence[Row]", over: str = "seeds") -> None
 def _mean(row: "Row", label: str) -> str:
     deviation = row.std[label]
     return f"{row.mean[label]:.1f}" + ("" if math.isnan(deviation) else f" ±{deviation:.1f}")
+
+
+def show_table(shown: "ResultTable") -> None:
+    """Print a table of results with its notes; in a narrow terminal, the paper's values below ours."""
+    widths = [max([len(name), *(len(row[i].text) for row in shown.rows)]) for i, name in enumerate(shown.columns)]
+    if sum(width + 1 for width in widths) + 2 > output.console.width:
+        shown = shown.folded()
+    lines = [[*map(_styled, row)] for row in shown.rows]
+    made = table(shown.columns, lines, words=shown.columns[: shown.words], narrow=True)
+    section(shown.title, made, *(Text(sentence, style="dim") for sentence in shown.notes))
+
+
+def _styled(entry: "Entry") -> Text:
+    first, *others = entry.text.split("\n")
+    return Text("\n").join([Text(first, style=_STYLES[entry.emphasis]), *(Text(line, style="dim") for line in others)])

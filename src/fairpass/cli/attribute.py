@@ -1,0 +1,79 @@
+"""`fairpass attribute`: a fair method against its own control."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairpass.cli import output
+from fairpass.cli.data_options import GraphOptions
+from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
+from fairpass.cli.output import bar, choose_threads, print_line, section, working
+from fairpass.cli.results import show_table
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from fairpass.runs import Progress
+
+
+@command
+def attribute(
+    method: str,
+    graph: GraphOptions,
+    training: TrainingOptions,
+    settings: list[str] | None = None,
+    splits: int = 6,
+    seeds: int = 2,
+    encoders: str | None = None,
+    jobs: int = 1,
+    out: Path | None = None,
+) -> Result:
+    with working("Starting"):
+        from fairpass import methods
+        from fairpass.experiments.attribution import Attribution
+        from fairpass.experiments.benchmark.evidence import sizes_of
+        from fairpass.runs import Configuration, RunStore, executor_for
+
+    found = methods.method(method)
+    parameters = parse_parameters(found, settings or ())
+    model = found(**parameters)
+    chosen = training.applied_to(model.training)
+    # Benchmarks are loaded by the runs, which read the scale from the configuration.
+    is_own = graph.name is None
+    scale = graph.given.get("scale", "standard")
+    configuration = Configuration.of(model.with_params(training=chosen)).but(scale=scale)
+    names = None if encoders is None else [name.strip() for name in encoders.split(",")]
+    title = graph.name or f"{graph.nodes}"
+    attribution = Attribution.of(
+        title,
+        configuration,
+        RunStore(None if out is None else out / "records"),
+        splits=splits,
+        seeds=seeds,
+        encoders=names,
+        is_own=is_own,
+    )
+    first = graph.load(split_seed=0)
+    choose_threads(first)
+
+    def own(split: int) -> "Data":
+        return first if split == 0 else graph.load(split_seed=split)
+
+    total = len(attribution.store.missing(attribution.specs()))
+    with bar(total, out) as show:
+
+        def show_state(state: "Progress") -> None:
+            show(state.done, state.what, f"{state.done:,}/{total:,} runs")
+
+        show(0, "Training", f"0/{total:,} runs")
+        attribution.run(graphs=own if is_own else None, executor=executor_for(jobs), progress=show_state)
+    for reason, count in attribution.failures.items():
+        output.warn(f"{count} of {len(attribution.specs())} runs failed: {reason}")
+    sizes = sizes_of(first.y[first.test_mask], first.sens[first.test_mask])
+    limit = {"nodes": sizes.nodes, "dp": sizes.dp, "eo": sizes.eo}
+    yield {**attribution.to_dict(), "detectable": limit}
+    for table in attribution.tables():
+        show_table(table)
+    small = f"With {sizes.nodes:,} test nodes, a ΔDP below {100 * sizes.dp:.1f} or a ΔEO below {100 * sizes.eo:.1f}"
+    section("In words", output.bullets([attribution.sentence, f"{small} on a single split can be chance alone."]))
+    if out is not None:
+        print_line(f"The records of all runs are in {attribution.store.directory}.")

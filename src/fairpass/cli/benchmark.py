@@ -1,0 +1,80 @@
+"""`fairpass benchmark`: every method on many splits of many graphs, and which of them is worth it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairpass.cli import output
+from fairpass.cli.options import Result, command
+from fairpass.cli.output import bar, choose_threads, note, print_line, working
+from fairpass.cli.results import show_table
+from fairpass.errors import DataError
+
+if TYPE_CHECKING:
+    from fairpass.runs import Progress
+
+ALL = "all"
+
+
+@command
+def benchmark(
+    graphs: str = ALL,
+    methods: str = ALL,
+    splits: int = 10,
+    seeds: int = 1,
+    reference: str = "gcn",
+    controls: bool = True,
+    resume: bool = True,
+    jobs: int = 1,
+    out: Path = Path("benchmark"),
+) -> Result:
+    with working("Starting"):
+        from fairpass.datasets import fetch
+        from fairpass.experiments.benchmark import BenchmarkResults, Protocol, run_benchmark, write_benchmark
+        from fairpass.experiments.benchmark.tables import metric_table, worth_table
+        from fairpass.runs import RunStore, executor_for
+
+    protocol = Protocol.of(_names(graphs), _names(methods), splits=splits, seeds=seeds)
+    labels = [entry.label for entry in protocol.entries]
+    if reference not in labels:
+        raise DataError(f"'--reference' must be one of the methods, {', '.join(labels)} (got {reference!r})")
+    for graph in protocol.graphs:
+        fetch(graph)  # before any work
+    store = RunStore(out / "records")
+    if not resume:
+        store.forget(protocol.specs())
+    todo = len(store.missing(protocol.specs()))
+    if todo < len(protocol.specs()):
+        note(f"{len(protocol.specs()) - todo:,} of {len(protocol.specs()):,} runs are already in {store.directory}")
+    choose_threads()
+    before = 0
+    with bar(todo, store.directory, "the same command without --fresh") as show:
+
+        def show_state(state: "Progress") -> None:
+            show(min(todo, before + state.done), state.what, f"{before + state.done:,}/{todo:,} runs")
+
+        show(0, "Training", f"0/{todo:,} runs")
+        made = run_benchmark(protocol, store, executor=executor_for(jobs), progress=show_state, controls=controls)
+    found = BenchmarkResults(protocol, store)
+    with working("Drawing"):
+        written = write_benchmark(found, out, reference)
+    tables = [each for each in (worth_table(found), *(metric_table(found, g) for g in protocol.graphs)) if each]
+    failures = sum(map(len, found.failures.values()))
+    if failures:
+        output.warn(f"{failures:,} of {len(protocol.specs()):,} runs ended with an error; the tables name them")
+    yield {
+        "runs": len(protocol.specs()),
+        "made": made,
+        "failed": failures,
+        "records": str(store.directory),
+        "tables": [each.to_dict() for each in tables],
+        "files": [*map(str, written)],
+    }
+    for each in tables:
+        show_table(each)
+    print_line("")
+    print_line(f"All tables and figures are in {out}, the records of all runs in {store.directory}.")
+
+
+def _names(given: str) -> list[str] | None:
+    """Return the names of an option; rows of the benchmark such as "thresholds, dp" are separated by semicolons."""
+    return None if given == ALL else [name.strip() for name in given.split(";" if ";" in given else ",")]

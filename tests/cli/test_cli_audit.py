@@ -184,7 +184,7 @@ def test_unknown_benchmark(run: Run) -> None:
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
         f"Error: there is no data set 'nodes.csv': choose one of {', '.join(names())}, "
-        "or give own tables with --nodes and --edges\n"
+        "a .mat file of Facebook100, or own tables with --nodes and --edges\n"
     )
 
 

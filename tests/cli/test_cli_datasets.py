@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from fairpass.cli.data_options import GraphOptions
 from fairpass.datasets import graph_spec, is_available, names
+from fairpass.datasets.download import data_directory
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
@@ -26,10 +28,15 @@ def test_list(run: Run, data_dir: Path) -> None:
         spec = graph_spec(name)
         (row,) = (line.split() for line in result.stdout.splitlines() if line.split()[:1] == [name])
         assert row[1:3] == [f"{spec.statistics.nodes:,}", f"{spec.statistics.undirected_edges:,}"]
-        assert row[4:6] == [f"{spec.statistics.label_homophily:.3f}", f"{spec.statistics.sensitive_homophily:.3f}"]
+        shares = (spec.statistics.label_homophily, spec.statistics.sensitive_homophily)
+        assert row[4:6] == ["-" if share is None else f"{share:.3f}" for share in shares]
         assert " ".join(row[7:]) == ("included" if spec.embedded else "needs download")
-        for text in (spec.title, spec.licence, spec.source, spec.label.column, spec.sensitive.column):
-            assert text in result.stdout
+        (section,) = (part for part in result.stdout.split("\n\n") if part.startswith(f"{name}: {spec.title}"))
+        words = " ".join(section.split())
+        for text in (spec.licence, spec.source, spec.label.column, spec.sensitive.column, *spec.caveats):
+            assert text in words
+        rule = "published: " if spec.split == "balanced" else "random in each label: at most "
+        assert f" split {rule}{spec.labels_for_training:,} for training, " in words
     assert result.stdout.count("part of the package") == 3
     assert "needs download: run `fairpass datasets fetch bail`" in result.stdout
     for path in ("bail.csv", "nba/nba.csv", "nba/nba_relationship.txt", "facebook100/Reed98.mat"):
@@ -43,6 +50,8 @@ def test_list_as_json(run_json: RunJson, data_dir: Path) -> None:
     assert (german["status"], german["files"]) == ("embedded", [])
     assert german["statistics"]["undirected_edges"] == 21_742
     assert german["sensitive"] == {"column": "Gender", "names": ["male", "female"]}
+    assert (bail["split"], bail["labels_for_training"]) == ("balanced", 100)
+    assert listed["pokec-z"]["statistics"]["max_degree"] is None
     assert bail["status"] == "not fetched"
     table = graph_spec("bail").table
     assert bail["files"] == [{"path": str(data_dir / "bail.csv"), "url": table.url, "sha256": table.sha256}]
@@ -98,4 +107,21 @@ def test_fetch_of_an_unknown_name(run: Run) -> None:
     result = run("datasets", "fetch", "gremlin")
     assert result.exit_code == 1
     known = ", ".join(map(repr, names()))
-    assert result.stderr == f"Error: 'name' must be one of {known} (got 'gremlin')\n"
+    expected = f"'name' must be one of {known}, or a .mat file of Facebook100"
+    assert result.stderr == f"Error: {expected} (got 'gremlin')\n"
+
+
+def test_a_file_of_facebook100(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    if not is_available("reed98"):
+        pytest.skip("the files of reed98 are not here: set FAIRPASS_DATA or run `fairpass datasets fetch reed98`")
+    path = data_directory() / graph_spec("reed98").table.path
+    by_file, by_name = run_json("audit", path, "--json"), run_json("audit", "reed98", "--json")
+    assert by_file["statistics"] == by_name["statistics"]
+    assert GraphOptions(name=str(path)).benchmark == "reed98", "so that `evaluate` takes the split of the fit"
+    assert "Facebook100, Reed98" in run("audit", path, "--split-seed", "3").stdout
+    assert run("datasets", "fetch", path).stdout == f"{path} is a file of your own: there is nothing to fetch.\n"
+    wrong = tmp_path / "wrong.mat"
+    wrong.write_text("no matrix")
+    result = run("audit", wrong)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: '{wrong}' is not a college's file of Facebook100: ")

@@ -93,6 +93,14 @@ def test_labels_and_groups() -> None:
     assert (graph.label_names, graph.group_names) == (["no", "yes"], ["female", "male"])
 
 
+def test_several_values_of_one_code() -> None:
+    hired = CodedColumn(column="hired", values=((-1, 0), 1), names=("not yet", "yes"))
+    assert hired.codes == {-1: 0, 0: 0, 1: 1}
+    assert build(changed(label=hired)).y.tolist() == [int(i % 5 // 2 == 2) for i in range(ROWS)]
+    sex = CodedColumn(column="sex", values=("f", ("m", "x")), names=("female", "other"))
+    assert build(changed(sensitive=sex)).sens.tolist() == [int("mfx"[i % 4 % 3] != "f") for i in range(ROWS)]
+
+
 def test_nodes_of_unknown_label_or_group_are_in_the_graph_and_in_no_mask() -> None:
     graph = build()
     unknown = (graph.y < 0) | (graph.sens < 0)

@@ -79,7 +79,7 @@ def test_add_a_data_set(tmp_path: Path, description: Path) -> None:
     data = load("offices")
     assert data.x.shape == (48, 4)
     assert data.feature_names == ["age", "sex", "town=Bonn", "town=Ulm"]
-    assert data.edge_index.shape == (2, 2 * spec.statistics.undirected_edges)
+    assert data.edge_index.shape == (2, 2 * (spec.statistics.undirected_edges or 0))
     assert tuple(data.y.bincount().tolist()) == spec.statistics.labels
     assert tuple(data.sens.bincount().tolist()) == spec.statistics.groups
     assert int(data.train_mask.sum()) == 12
@@ -88,6 +88,17 @@ def test_add_a_data_set(tmp_path: Path, description: Path) -> None:
     arrays = load_arrays("offices")
     assert isinstance(arrays, GraphArrays)
     assert arrays.edge_index.tolist() == data.edge_index.tolist()
+
+
+def test_statistics_that_were_not_measured(description: Path) -> None:
+    text = description.read_text()
+    description.write_text(text[: text.index("[statistics]")] + "[statistics]\nnodes = 48\n")
+    assert register(description).statistics.model_dump(exclude_none=True) == {"nodes": 48}
+    assert load("offices").num_nodes == 48
+
+
+def test_a_registered_graph_is_not_part_of_the_package(description: Path) -> None:
+    assert not register(description).embedded
 
 
 def test_files_are_checked(tmp_path: Path, description: Path) -> None:

@@ -139,6 +139,31 @@ def test_failure_leaves_nothing_behind(server: Server, tmp_path: Path, answer: A
     assert server.requests == download.ATTEMPTS
 
 
+@pytest.mark.parametrize("length", [len(TABLE) + 7, None], ids=["announced", "not announced"])
+def test_an_answer_that_is_too_long_is_stopped(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int | None
+) -> None:
+    written: list[int] = []
+    write = download._Limited.write
+
+    def watched(self: download._Limited, chunk: bytes) -> None:
+        write(self, chunk)
+        written.append(len(chunk))
+
+    monkeypatch.setattr(download._Limited, "write", watched)
+    file = server.file.model_copy(update={"size": 100_000})
+    server.answers = [Answer(body=TABLE + b"1,0\r\n" * 100_000, length=length)]
+    with pytest.raises(DownloadError, match=r"the answer is longer than the published file, which has 100,000 bytes"):
+        download.read_file(file, "Bail", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert 0 < sum(written) <= download.ATTEMPTS * 100_000
+
+
+def test_the_expected_size(server: Server, tmp_path: Path) -> None:
+    file = server.file.model_copy(update={"size": len(TABLE)})
+    assert download.read_file(file, "Bail", tmp_path) == TABLE
+
+
 def test_nobody_answers(server: Server, tmp_path: Path) -> None:
     file = server.file.model_copy(update={"url": "http://127.0.0.1:9/bail.csv"})
     with pytest.raises(DownloadError, match=r"127\.0\.0\.1:9/bail\.csv could not be downloaded"):

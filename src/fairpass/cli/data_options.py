@@ -39,6 +39,13 @@ class GraphOptions:
         types = {"nodes": Path, "edges": Path, **columns, **others}
         return field_options("graph", TableOptions.model_fields, types)
 
+    @property
+    def benchmark(self) -> str | None:
+        """The name of the benchmark in its provenance; of a file of Facebook100, that of its college."""
+        from fairpass.datasets.registry import graph_spec, is_college_file
+
+        return graph_spec(self.name).name if self.name is not None and is_college_file(self.name) else self.name
+
     def load(self, **defaults: Any) -> "Data":
         return self.load_arrays(**defaults).to_data()
 
@@ -49,11 +56,12 @@ class GraphOptions:
             self._only(_OF_BENCHMARKS, f"the benchmark {self.name!r}: only own tables have it")
             with working("Starting"):
                 from fairpass import datasets
+                from fairpass.datasets.registry import is_college_file
 
                 known = datasets.names()
-            if self.name not in known:
-                tables = "or give own tables with --nodes and --edges"
-                raise DataError(f"there is no data set {self.name!r}: choose one of {', '.join(known)}, {tables}")
+            if self.name not in known and not is_college_file(self.name):
+                others = "a .mat file of Facebook100, or own tables with --nodes and --edges"
+                raise DataError(f"there is no data set {self.name!r}: choose one of {', '.join(known)}, {others}")
             datasets.fetch(self.name)  # a download shows its own progress
             with working(f"Loading {self.name}"):
                 return datasets.load_arrays(**arguments)

@@ -13,8 +13,12 @@ datasets = typer.Typer(invoke_without_command=True, add_completion=False, epilog
 _SYMBOLS = "H and H_f: the share of edges between nodes with equal labels, and between nodes of one group"
 _HEADER = ("name", "nodes", "edges", "features", "H", "H_f", "max degree", "files")
 # In the document: fields of the description of a graph.
-_TEXTS = ("name", "title", "source", "citation", "licence", "caveats", "statistics")
+_TEXTS = ("name", "title", "source", "citation", "licence", "caveats", "statistics", "split", "labels_for_training")
 _SHOWN: Any = dict.fromkeys(_TEXTS, True) | {key: {"column", "names"} for key in ("label", "sensitive")}
+_SPLITS = {
+    "balanced": "published: {labels:,} for training, half of each label; a quarter for validation, a quarter for test",
+    "stratified": "random in each label: at most {labels:,} for training, a quarter for validation, the rest for test",
+}
 _STATUS = {
     "embedded": ("included", "green"),
     "available": ("available", "green"),
@@ -34,9 +38,9 @@ def list_datasets(ctx: typer.Context) -> Result:
     lines: list[Cells] = []
     for about in known:
         found, (status, style) = about["statistics"], _STATUS[about["status"]]
-        counts = [f"{found[name]:,}" for name in ("nodes", "undirected_edges", "features")]
-        shares = [f"{found[name]:.3f}" for name in ("label_homophily", "sensitive_homophily")]
-        lines.append([about["name"], *counts, *shares, f"{found['max_degree']:,}", Text(status, style=style)])
+        counts = [_measured(found[name], ",") for name in ("nodes", "undirected_edges", "features")]
+        shares = [_measured(found[name], ".3f") for name in ("label_homophily", "sensitive_homophily")]
+        lines.append([about["name"], *counts, *shares, _measured(found["max_degree"], ","), Text(status, style=style)])
     section("Benchmark graphs", table(_HEADER, lines, words=["files"]), Text(_SYMBOLS, style="dim"))
     for about in known:
         paths, fetching = ", ".join(file["path"] for file in about["files"]), f"fairpass datasets fetch {about['name']}"
@@ -47,21 +51,29 @@ def list_datasets(ctx: typer.Context) -> Result:
         }
         label, groups = (f"{about[key]['column']}: {', '.join(about[key]['names'])}" for key in ("label", "sensitive"))
         others = {"source": about["source"], "licence": about["licence"], "status": where[about["status"]]}
-        section(f"{about['name']}: {about['title']}", facts({"label": label, "groups": groups, **others}))
+        split = _SPLITS[about["split"]].format(labels=about["labels_for_training"])
+        rest = {"split": split, **others, "caveats": "\n".join(about["caveats"])}
+        section(f"{about['name']}: {about['title']}", facts({"label": label, "groups": groups, **rest}))
 
 
 @datasets.command()
 @command
 def fetch(ctx: typer.Context, name: str) -> Result:
     """Download the files of a benchmark graph unless they are here, and check that they are the published ones."""
-    from fairpass.datasets import fetch
+    from fairpass.datasets import fetch, graph_spec
 
     paths = fetch(name)
     yield _about(name)
     if not paths:
-        print_line(f"{name} is part of the package: there is nothing to fetch.")
+        where = "part of the package" if graph_spec(name).embedded else "a file of your own"
+        print_line(f"{name} is {where}: there is nothing to fetch.")
     else:
         print_line(f"{name} is here and as published: {', '.join(map(str, paths))}")
+
+
+def _measured(value: float | None, form: str) -> str:
+    """Return a statistic as text, and a dash for one that was not measured."""
+    return "-" if value is None else format(value, form)
 
 
 def _about(name: str) -> dict[str, Any]:

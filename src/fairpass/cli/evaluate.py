@@ -88,7 +88,7 @@ def _load_like_fit(model: "NodeClassifier", graph: GraphOptions, **others: Any) 
         like_fit = options_of_fit(provenance, graph.nodes, graph.edges, **others) if "encoding" in provenance else {}
         return graph.load(**like_fit)
     # Above all the split: nodes of the training must not be test nodes now.
-    options = provenance.get("options", {}) if provenance.get("name") == graph.name else {}
+    options = provenance.get("options", {}) if provenance.get("name") == graph.benchmark else {}
     return graph.load(**{name: value for name, value in options.items() if value is not None})
 
 

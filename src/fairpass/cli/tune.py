@@ -51,7 +51,7 @@ def tune(
     fixed = {**parse_parameters(found, settings or ()), **training.given(found.default_training())}
     data = graph.load()
     choose_threads(data)
-    source = graph.name or (graph.nodes.stem if graph.nodes is not None else "")
+    source = graph.benchmark or (graph.nodes.stem if graph.nodes is not None else "")
     directory = out if out is not None else Path("tuned") / f"{source}-{method}"
     url = storage or str(directory / STUDY)
     tuned = _search(data, method, limit, strategy=strategy, seeds=seeds, fixed=fixed, storage=url)

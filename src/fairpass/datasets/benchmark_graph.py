@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpass.datasets.facebook100 import read_friendships, read_people
 from fairpass.datasets.feature_graphs import NEIGHBOURS, SIMILARITY, cached_edges, nearest_neighbours, similarity_graph
 from fairpass.datasets.graph import MISSING, GraphArrays, Ints, checked_ids, positions, simple_graph
 from fairpass.datasets.options import FeatureScale
@@ -64,8 +65,7 @@ def benchmark_graph(
 
 
 def _codes(rows: pd.DataFrame, coded: CodedColumn) -> Ints:
-    codes = {value: code for code, value in enumerate(coded.values)}
-    return np.asarray(rows[coded.column].map(codes).fillna(MISSING), dtype=np.int64)
+    return np.asarray(rows[coded.column].map(coded.codes).fillna(MISSING), dtype=np.int64)
 
 
 def scaled(table: pd.DataFrame, columns: list[str], scale: FeatureScale) -> pd.DataFrame:
@@ -111,32 +111,6 @@ def read_pairs(file: BytesIO) -> Ints:
     return pairs
 
 
-# The columns of `local_info` in a file of Facebook100, in which 0 means missing.
-_FACEBOOK_COLUMNS = ["status", "gender", "major", "second_major", "dorm", "class_year", "high_school"]
-_MEDIAN_CLASS_YEAR = 2007
-
-
-def _read_facebook_people(file: Any) -> pd.DataFrame:
-    from scipy.io import loadmat
-
-    codes = loadmat(file)["local_info"].astype(np.int64)
-    people = pd.DataFrame(codes, columns=_FACEBOOK_COLUMNS).astype("Int64")
-    people = people.mask(people == 0)
-    people["is_late_class"] = (people["class_year"] >= _MEDIAN_CLASS_YEAR).astype("Int64")
-    return people
-
-
-def _read_facebook_friendships(file: Any) -> Ints:
-    from scipy.io import loadmat
-    from scipy.sparse import triu
-
-    upper = triu(loadmat(file)["A"], k=1).tocoo()
-    return np.stack([upper.row, upper.col], axis=1).astype(np.int64)
-
-
 # How a file becomes a table of nodes, and edges of shape [E, 2].
 _Reader = tuple[Callable[[BytesIO], pd.DataFrame], Callable[[BytesIO], Ints]]
-READERS: dict[str, _Reader] = {
-    "text": (pd.read_csv, read_pairs),
-    "facebook100": (_read_facebook_people, _read_facebook_friendships),
-}
+READERS: dict[str, _Reader] = {"text": (pd.read_csv, read_pairs), "facebook100": (read_people, read_friendships)}

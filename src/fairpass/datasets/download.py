@@ -8,7 +8,7 @@ import tempfile
 import zlib
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import platformdirs
 
@@ -66,13 +66,34 @@ def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | No
     return content
 
 
+class _Limited:
+    """A file that refuses to become longer than `size`, so that a wrong answer does not fill the disk."""
+
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self.stream = stream
+        self.size = size
+
+    def write(self, chunk: bytes) -> None:
+        if self.stream.tell() + len(chunk) > self.size:
+            raise ValueError(f"the answer is longer than the published file, which has {self.size:,} bytes")
+        self.stream.write(chunk)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
 def _download(file: "SourceFile", path: Path) -> bytes:
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
-    downloader = pooch.HTTPDownloader(
+    http = pooch.HTTPDownloader(
         progressbar=sys.stderr.isatty(), timeout=_TIMEOUT_SECONDS, headers={"User-Agent": "fairpass"}
     )
+
+    def downloader(url: str, target: PathLike, fetcher: pooch.Pooch) -> None:
+        with Path(target).open("wb") as stream:
+            http(url, stream if file.size is None else _Limited(stream, file.size), fetcher)
+
     advice = f"set FAIRPASS_DATA to a directory that has {file.path}"
     with tempfile.TemporaryDirectory(prefix="fairpass-") as temporary:
         registry, urls = {path.name: f"sha256:{file.sha256}"}, {path.name: file.url}

@@ -1,13 +1,16 @@
 """The benchmark graphs: one description each in `benchmarks/<name>.toml`."""
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import Field, PositiveInt, ValidationError
 
 from fairpass.datasets.download import data_directory, read_file
 from fairpass.datasets.options import FeatureScale, Frozen
@@ -30,14 +33,24 @@ class SourceFile(Frozen):
     path: str
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     url: str | None = None  # None if the file is part of the package, or next to a registered description
+    size: PositiveInt | None = None  # in bytes; a download that is longer is stopped
 
 
 class CodedColumn(Frozen):
-    """A column that becomes codes: k stands for `values[k]`, shown as `names[k]`; any other value is unknown (-1)."""
+    """A column that becomes codes: k stands for `values[k]`, shown as `names[k]`; any other value is unknown (-1).
+
+    Several values that have one code are a list: `values = [0, [1, 2, 3]]`.
+    """
 
     column: str
-    values: tuple[int | str, ...]
+    values: tuple[int | str | tuple[int | str, ...], ...]
     names: tuple[str, ...]
+
+    @property
+    def codes(self) -> dict[int | str, int]:
+        """The code of each value."""
+        together = [value if isinstance(value, tuple) else (value,) for value in self.values]
+        return {value: code for code, values in enumerate(together) for value in values}
 
 
 class SimilarityRecipe(Frozen):
@@ -64,16 +77,16 @@ class EdgeFile(Frozen):
 
 
 class ExpectedStatistics(Frozen):
-    """The statistics of a benchmark graph, which a test compares with the loaded graph."""
+    """The statistics of a benchmark graph, which a test compares with the loaded graph; None: not measured."""
 
-    nodes: int
-    features: int
-    undirected_edges: int
-    label_homophily: float
-    sensitive_homophily: float
-    max_degree: int
-    labels: tuple[int, ...]  # the number of nodes of each label
-    groups: tuple[int, ...]
+    nodes: int | None = None
+    features: int | None = None
+    undirected_edges: int | None = None
+    label_homophily: float | None = None
+    sensitive_homophily: float | None = None
+    max_degree: int | None = None
+    labels: tuple[int, ...] | None = None  # the number of nodes of each label
+    groups: tuple[int, ...] | None = None
 
 
 class GraphSpec(Frozen):
@@ -91,7 +104,7 @@ class GraphSpec(Frozen):
     sensitive: CodedColumn
     graph: SimilarityRecipe | NeighbourRecipe | EdgeFile = Field(discriminator="kind")
     labels_for_training: int
-    statistics: ExpectedStatistics
+    statistics: ExpectedStatistics = ExpectedStatistics()
     reader: Literal["text", "facebook100"] = "text"  # of the files: a key of `benchmark_graph.READERS`
     dropped: tuple[str, ...] = ()
     one_hot: tuple[str, ...] = ()  # become one column of 0 and 1 per value, all 0 for a missing value
@@ -108,14 +121,24 @@ class GraphSpec(Frozen):
 
     @property
     def embedded(self) -> bool:
-        return all(file.url is None for file in self.files)
+        return self.folder is None and all(file.url is None for file in self.files)
 
 
 @cache
 def _specs() -> dict[str, GraphSpec]:
     folder = resources.files("fairpass.datasets") / "benchmarks"
     texts = {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in folder.iterdir()}
-    return {name: _parse(tomllib.loads(texts[name]) | {"name": name}) for name in sorted(texts)}
+    return {name: _parse(_completed(tomllib.loads(texts[name])) | {"name": name}) for name in sorted(texts)}
+
+
+def _completed(description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a college of Facebook100 with all that the colleges share; any other as it is."""
+    if "college" not in description:
+        return description
+    college, year = description.pop("college"), description.pop("median_class_year")
+    text = (resources.files("fairpass.datasets") / "facebook100.toml").read_text(encoding="utf-8")
+    quoted = json.dumps(college, ensure_ascii=False)[1:-1]  # a name of a file may have any characters
+    return tomllib.loads(text.replace("{year}", str(year)).replace("{college}", quoted)) | description
 
 
 def _parse(description: Mapping[str, Any]) -> GraphSpec:
@@ -145,23 +168,47 @@ def names() -> list[str]:
     return list(_specs())
 
 
-def graph_spec(name: str) -> GraphSpec:
+def is_college_file(name: PathLike) -> bool:
+    """Return whether `name` is the path of a file of Facebook100, and not the name of a benchmark graph."""
+    return Path(name).suffix == ".mat"
+
+
+def graph_spec(name: PathLike) -> GraphSpec:
+    """Return the description of a benchmark graph, or of the college of a file of Facebook100."""
+    if is_college_file(name):
+        return _college(Path(name).expanduser())
     if name not in _specs():
-        raise DataError(f"'name' must be one of {', '.join(map(repr, _specs()))} (got {name!r})")
-    return _specs()[name]
+        known = ", ".join(map(repr, _specs()))
+        raise DataError(f"'name' must be one of {known}, or a .mat file of Facebook100 (got {name!r})")
+    return _specs()[str(name)]
 
 
-def is_available(name: str, *, data_dir: PathLike | None = None) -> bool:
+def _college(path: Path) -> GraphSpec:
+    from fairpass.datasets.facebook100 import median_class_year
+
+    try:
+        content = path.read_bytes()
+        year = median_class_year(BytesIO(content))
+    except OSError as error:
+        raise DataError(f"'{path}' cannot be read ({error.strerror})") from error
+    except DataError as error:
+        raise DataError(f"'{path}' is not a college's file of Facebook100: {error}") from error
+    table = {"path": path.name, "sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+    description = _completed({"college": path.stem, "median_class_year": year, "table": table})
+    return _parse(description | {"name": path.stem.lower().replace("_", "-").replace(" ", "-"), "folder": path.parent})
+
+
+def is_available(name: PathLike, *, data_dir: PathLike | None = None) -> bool:
     """Return whether `load(name)` needs no download."""
     directory = data_directory(data_dir)
     return all(file.url is None or (directory / file.path).exists() for file in graph_spec(name).files)
 
 
-def fetch(name: str, *, data_dir: PathLike | None = None) -> list[Path]:
+def fetch(name: PathLike, *, data_dir: PathLike | None = None) -> list[Path]:
     """Download the files of a graph unless they exist already, and return their paths.
 
     They are stored in `data_dir`, by default the directory in the environment variable `FAIRPASS_DATA`, else `data` in
-    the user's cache directory. A graph that is part of the package has none.
+    the user's cache directory. A graph that is part of the package has none, nor has a file of your own.
     """
     spec, directory = graph_spec(name), data_directory(data_dir)
     remote = [file for file in spec.files if file.url is not None]
@@ -171,7 +218,7 @@ def fetch(name: str, *, data_dir: PathLike | None = None) -> list[Path]:
 
 
 def load(
-    name: str,
+    name: PathLike,
     *,
     scale: Scale = "standard",
     keep_sensitive: bool = True,
@@ -186,10 +233,11 @@ def load(
     used here. A node whose label or group is unknown (-1 in `y` or `sens`) stays in the graph, and is in no mask.
 
     Args:
-        name: One of `names()`, for example "german".
+        name: One of `names()`, for example "german", or the path of any college's file of Facebook100, for example
+            "Caltech36.mat". Its label is whether the class year is that college's median or later.
         scale: How every feature but the sensitive one is scaled: "standard" to mean 0 and variance 1, "minmax" to
-            [-1, 1], "none" not at all; "published" as in the literature: "none" on German, "minmax" on Credit and
-            Bail, "standard" on the others. The edges stay the same.
+            [-1, 1], "none" not at all; "published" as in the literature: "none" on German and Pokec, "minmax" on
+            Credit and Bail, "standard" on the others. The edges stay the same.
         keep_sensitive: Whether the sensitive attribute stays among the features, where it is one, with the same edges.
         split_seed: The seed of the split; the default gives the published split.
         data_dir: Where files that are not part of the package are looked for, or downloaded to (see `fetch`).
@@ -198,7 +246,7 @@ def load(
 
 
 def load_arrays(
-    name: str,
+    name: PathLike,
     scale: Scale = "standard",
     keep_sensitive: bool = True,
     split_seed: int = PUBLISHED_SEED,

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from tests.experiments.made_up import record
 
-from fairpass.errors import DataError
 from fairpass.runs import Configuration, RunRecord, RunSpec, RunStore
 
 GCN, GIN = Configuration("gcn"), Configuration("gin")
@@ -40,18 +39,29 @@ def test_packed_records_are_the_same(tmp_path: Path) -> None:
     assert sorted(packed, key=lambda r: str(r["key"])) == sorted(records, key=lambda r: str(r["key"]))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"words"', '{"method": "gcn"}'])
-def test_a_damaged_record_is_a_clear_error(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "german-gcn-0.json"
-    path.write_text(text)
-    with pytest.raises(DataError, match=r"german-gcn-0\.json' must hold a record of a run"):
-        RunStore(tmp_path)
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"words"', '{"method": "gcn"}', '{"key": "a", "error": null}'])
+def test_a_half_written_record_is_made_again(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    records = RunStore(tmp_path)
+    fill(records, GCN, [1.0, 2.0])
+    spec = SPECS["gcn"][0]
+    whole = (tmp_path / f"{spec.key}.json").read_text()
+    (tmp_path / f"{spec.key}.json").write_text(text)
+    damaged = RunStore(tmp_path)
+    assert damaged.missing(SPECS["gcn"]) == [spec]
+    assert f"{spec.key}.json' holds no whole record of a run" in caplog.text
+    damaged.add(record(spec, selection=1.0))
+    assert (tmp_path / f"{spec.key}.json").read_text() == whole
+    assert not RunStore(tmp_path).missing(SPECS["gcn"])
 
 
-def test_the_line_of_a_damaged_packed_record_is_told(tmp_path: Path) -> None:
-    (tmp_path / "german.jsonl").write_text('{"key": "a"}\n{"key": \n')
-    with pytest.raises(DataError, match=r"german\.jsonl, line 2' must hold a record"):
-        RunStore(tmp_path)
+def test_a_line_of_a_packed_file_that_was_cut_off_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    records = RunStore(tmp_path / "loose")
+    fill(records, GCN, [1.0, 2.0])
+    path = tmp_path / "packed" / "german.jsonl"
+    records.pack([spec.key for spec in SPECS["gcn"]], path)
+    path.write_text(path.read_text()[:-40])
+    assert len(RunStore(path.parent)) == 1
+    assert "german.jsonl, line 2' holds no whole record" in caplog.text
 
 
 def test_forgotten_records_stay_on_disk(tmp_path: Path) -> None:

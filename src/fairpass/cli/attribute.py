@@ -30,7 +30,7 @@ def attribute(
     with working("Starting"):
         from fairpass import methods
         from fairpass.experiments.attribution import Attribution
-        from fairpass.experiments.benchmark.evidence import sizes_of
+        from fairpass.metrics.detectable import detectable
         from fairpass.runs import Configuration, RunStore, executor_for
 
     found = methods.method(method)
@@ -68,12 +68,10 @@ def attribute(
         attribution.run(graphs=own if is_own else None, executor=executor_for(jobs), progress=show_state)
     for reason, count in attribution.failures.items():
         output.warn(f"{count} of {len(attribution.specs())} runs failed: {reason}")
-    sizes = sizes_of(first.y[first.test_mask], first.sens[first.test_mask])
-    limit = {"nodes": sizes.nodes, "dp": sizes.dp, "eo": sizes.eo}
-    yield {**attribution.to_dict(), "detectable": limit}
+    limit = detectable(first.y[first.test_mask], first.sens[first.test_mask])
+    yield {**attribution.to_dict(), "detectable": limit._asdict()}
     for table in attribution.tables():
         show_table(table)
-    small = f"With {sizes.nodes:,} test nodes, a ΔDP below {100 * sizes.dp:.1f} or a ΔEO below {100 * sizes.eo:.1f}"
-    section("In words", output.bullets([attribution.sentence, f"{small} on a single split can be chance alone."]))
+    section("In words", output.bullets([attribution.sentence, limit.sentence]))
     if out is not None:
         print_line(f"The records of all runs are in {attribution.store.directory}.")

@@ -54,7 +54,7 @@ def compare(
     if report is not None:
         page = keep(data, models, report, title=f"{title_of(data)}: {len(wanted)} methods compared")
     yield comparison.to_dict() | ({} if page is None else {"report": str(page)})
-    show_rows(title_of(data), comparison.rows)
+    show_rows(title_of(data), comparison.rows, comparison.runs)
     if out is not None:
         print_line(f"\nAll results are in {out}.")
     if page is not None:

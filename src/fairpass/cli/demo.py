@@ -58,7 +58,7 @@ def demo(out: Path = Path("fairpass-demo")) -> Result:
         "report": str(page),
     }
     title = f"{title_of(splits[0])}, test nodes, epoch and threshold chosen on validation"
-    show_rows(title, methods, over="splits")
+    show_rows(title, methods, runs, over="splits")
     section("In words", bullets(sentences))
     print_line(f"\nThe report on the first split is {page}: open it in a browser.")
 

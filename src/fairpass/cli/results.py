@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairpass.experiments.tables import Entry
     from fairpass.experiments.tables import Table as ResultTable
     from fairpass.metrics import Evaluation
-    from fairpass.runs import Row
+    from fairpass.runs import Row, RunRecord
 
 _SPLITS = {"train": "training", "val": "validation", "test": "test"}
 _STYLES = {"": "", "best": "bold", "second": "italic"}
@@ -38,6 +38,8 @@ def percent(value: float) -> str:
 
 def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: str) -> None:
     """Print the evaluation of a classifier on one split of a graph."""
+    from fairpass.metrics.detectable import detectable_by
+
     section(f"{title}, on {evaluation.n:,} {_SPLITS[split]} nodes", _metrics(evaluation))
     labels = {group.label for group in evaluation.groups}
     what = f"Groups and {next(iter(labels))!r}" if len(labels) == 1 else "Groups"
@@ -45,7 +47,9 @@ def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: s
     counts = data.y[data[f"{split}_mask"] & (data.y >= 0)].bincount()
     most_frequent = int(counts.argmax())
     share = float(counts[most_frequent] / counts.sum())
-    section("What to know", bullets(_notes(evaluation, data.label_names[most_frequent], share)))
+    limit = detectable_by(evaluation).sentence.replace("test nodes", f"{_SPLITS[split]} nodes")
+    notes = [*_notes(evaluation, data.label_names[most_frequent], share), limit]
+    section("What to know", bullets(notes))
 
 
 def _metrics(evaluation: "Evaluation") -> Table:
@@ -85,9 +89,10 @@ def _notes(evaluation: "Evaluation", label: str, share: float) -> Iterable[str]:
             yield f"{pair.label!r} {happens} {percent(gap)} points more often for {pair.high!r} than for {pair.low!r}."
 
 
-def show_rows(title: str, methods: "Sequence[Row]", over: str = "seeds") -> None:
+def show_rows(title: str, methods: "Sequence[Row]", runs_of: "Iterable[RunRecord]", over: str = "seeds") -> None:
     """Print a row for each method, and notes; `over` is what the runs of a method differ in."""
     from fairpass.metrics.catalog import SELECTION
+    from fairpass.metrics.detectable import detectable_by
 
     runs = max(len(row.seeds) for row in methods)
     numbers = f"mean ± standard deviation over {runs} {over}" if runs > 1 else "one seed"
@@ -99,7 +104,9 @@ def show_rows(title: str, methods: "Sequence[Row]", over: str = "seeds") -> None
         cells = [_mean(row, metric.label) for metric in SELECTION] if row.mean else failed
         lines.append([Text(row.method), *cells, "-" if row.rank is None else f"{row.rank:.1f}"])
     made = table(["method", *(metric.symbol for metric in SELECTION), "rank"], lines, bold=bold, narrow=True)
-    section(title, made, Text(f"{numbers}, in percent; rank: mean of the five", style="dim"))
+    legend = [f"{numbers}, in percent; rank: mean of the five"]
+    legend += [detectable_by(run.evaluation).sentence for run in runs_of if run.evaluation is not None][:1]
+    section(title, made, *(Text(each, style="dim") for each in legend))
     if notes := [(row.method, Text("; ".join(row.flags))) for row in methods if row.flags]:
         section("What to know", rows(notes))
 

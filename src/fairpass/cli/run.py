@@ -73,7 +73,8 @@ def run(config: Path = Path("fairpass.toml"), step: StepName | None = None, *, s
         document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"]}
     yield document
     if "evaluate" in finished:
-        show_rows(f"{asked.name}, test nodes", Comparison.load(space.path("evaluation.json")).rows)
+        evaluated = Comparison.load(space.path("evaluation.json"))
+        show_rows(f"{asked.name}, test nodes", evaluated.rows, evaluated.runs)
         section(f"Why this configuration of {about['chosen']}, of {about['tried']} tried", Text(about["reason"]))
         section("What it gains, and what it costs", Text(document["cost"]))
     files = {"manifest.json", *(name for made in finished for name in space.steps[made].outputs)}

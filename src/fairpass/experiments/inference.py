@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -136,20 +135,3 @@ def variance_components(values: Floats, factors: Sequence[str]) -> dict[str, flo
         found[name] = math.sqrt(max(0.0, excess * levels / cells.size)) if levels > 1 else math.nan
     interaction = math.sqrt(max(0.0, noise - by_seed)) if freedom > 0 else math.nan
     return {**found, "seed": math.sqrt(seed), "interaction": interaction}
-
-
-def detectable_difference(sizes: Sequence[float], rate: float, *, level: float = LEVEL) -> float:
-    r"""Return the smallest difference between two groups' rates that cannot be chance alone.
-
-    It is :math:`z \sqrt{r (1 - r) (1/n_0 + 1/n_1)}`: a predictor that selects both groups at the same rate `r` stays
-    below it in 95 % of all samples. With more groups it is the largest over their pairs.
-
-    Args:
-        sizes: number of nodes of each group (of those that are positive, for equal opportunity).
-        rate: how often the predictor selects.
-    """
-    if len(sizes) < 2 or min(sizes) <= 0:
-        return math.nan
-    z = float(stats.norm.ppf((1 + level) / 2))
-    pairs = [(a, b) for (i, a), (j, b) in product(enumerate(sizes), repeat=2) if i < j]
-    return max(z * math.sqrt(rate * (1 - rate) * (1 / a + 1 / b)) for a, b in pairs)

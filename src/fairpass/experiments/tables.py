@@ -4,15 +4,18 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
+from fairpass.datasets.registry import PUBLISHED_SEED, is_available, load_arrays
 from fairpass.experiments.cells import METRICS, Cell, CellResult, average_ranks
 from fairpass.experiments.paper import PrintedRow
 from fairpass.experiments.texts import TEXTS, TITLES, span
 from fairpass.metrics.catalog import BY_LABEL
+from fairpass.metrics.detectable import Detectable, detectable
 
 if TYPE_CHECKING:
     from fairpass.experiments.item import ItemResults
@@ -189,8 +192,18 @@ def metric_tables(
         notes = [_NOTES["metrics"].format(seeds=seeds_in_words(ranked.values())) if ranked else _NOTES["missing"]]
         if near_constant:
             notes.append(_NOTES["near_constant"])
+        notes += [limit.sentence] if (limit := detectable_on(dataset)) else []
         tables.append(table(found.item.name, content, dataset=dataset, legend=notes, words=len(axes) + 1))
     return tables
+
+
+@cache
+def detectable_on(graph: str, split_seed: int = PUBLISHED_SEED) -> Detectable | None:
+    """Return what the test nodes of a graph can show; None if the graph would have to be downloaded."""
+    if not is_available(graph):
+        return None
+    data = load_arrays(graph, split_seed=split_seed)
+    return detectable(data.y[data.test_mask], data.sens[data.test_mask])
 
 
 def _column(results: Iterable[CellResult | None], metric: str) -> list[Entry]:

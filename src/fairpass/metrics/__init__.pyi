@@ -2,6 +2,8 @@ from .bootstrap import Interval as Interval
 from .bootstrap import bootstrap_intervals as bootstrap_intervals
 from .catalog import METRICS as METRICS
 from .catalog import Metric as Metric
+from .detectable import Detectable as Detectable
+from .detectable import detectable as detectable
 from .evaluation import Evaluation as Evaluation
 from .evaluation import GroupRates as GroupRates
 from .evaluation import Pair as Pair

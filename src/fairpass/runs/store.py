@@ -4,6 +4,7 @@ Runs arrive as the former; a repository keeps thousands of them as the latter.
 """
 
 import json
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from fairpass.errors import DataError
 from fairpass.files import write_text
 from fairpass.metrics import Evaluation
 from fairpass.runs.spec import RunSpec
+
+logger = logging.getLogger(__name__)
 
 StoredRecord = Mapping[str, Any]
 """A record as `RunStore` keeps it: a spec's key and identity, and the outcome, with metrics in percent."""
@@ -44,7 +46,10 @@ class RunRecord:
 
 
 class RunStore:
-    """Records by the key of their spec, in a directory, which need not exist; None keeps them in memory only."""
+    """Records by the key of their spec, in a directory, which need not exist; None keeps them in memory only.
+
+    A damaged record counts as missing, with a warning, so that its run is made again.
+    """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self.directory = None if directory is None else Path(directory)
@@ -52,9 +57,9 @@ class RunStore:
         for where, text in () if self.directory is None else _texts(self.directory):
             try:
                 record = json.loads(text)
-                self._records[record["key"]] = record
+                self._records[_checked_key(record)] = record
             except (ValueError, KeyError, TypeError) as error:
-                raise DataError(f"'{where}' must hold a record of a run (damaged or not one: {error})") from None
+                logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -95,6 +100,15 @@ class RunStore:
         nested = ("measured", "measures")
         rows = [{name: value for name, value in record.items() if name not in nested} for record in self]
         return pd.json_normalize(rows, max_level=1)
+
+
+def _checked_key(record: Any) -> str:
+    """Return the key of a stored record, or raise an error if it lacks what all records have."""
+    if record["error"] is None:
+        for part in ("validation", "test"):
+            if not isinstance(record[part], dict):
+                raise TypeError(f"'{part}' must be an object")
+    return str(record["key"])
 
 
 def _texts(directory: Path) -> Iterator[tuple[str, str]]:

@@ -1,43 +1,9 @@
 """Conclusions with confidence: who is dominated, whether the edges help, what a split is too small to show."""
 
-from functools import cache
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import ArrayLike
-
-from fairpass.datasets.registry import load_arrays
 from fairpass.experiments.benchmark.results import BenchmarkResults, front
-from fairpass.experiments.inference import Interval, detectable_difference, is_dominated, mean_interval
+from fairpass.experiments.inference import Interval, is_dominated, mean_interval
 
 WITH_EDGES, WITHOUT_EDGES = ("gcn", "sage", "gin", "gat"), ("logistic", "mlp")
-
-
-class Sizes(NamedTuple):
-    """The test nodes of a graph's first split, and the smallest differences that they can show, as fractions."""
-
-    nodes: int
-    dp: float
-    eo: float
-
-
-@cache
-def test_sizes(graph: str) -> Sizes:
-    """Return what the test nodes can show of a predictor that selects as often as labels are positive."""
-    data = load_arrays(graph, split_seed=0)
-    return sizes_of(data.y[data.test_mask], data.sens[data.test_mask])
-
-
-def sizes_of(labels: ArrayLike, groups_of: ArrayLike) -> Sizes:
-    """Return the same for the labels and groups of some test nodes; those that are unknown (negative) do not count."""
-    y, sens = np.asarray(labels), np.asarray(groups_of)
-    known = (y >= 0) & (sens >= 0)
-    y, sens = y[known], sens[known]
-    positive = float((y == 1).mean()) if y.size else 0.0
-    groups = np.bincount(sens).tolist() if y.size else []
-    among = np.bincount(sens[y == 1], minlength=len(groups)).tolist() if y.size else []
-    # Among the positive nodes a useful predictor selects most: four of five.
-    return Sizes(int(y.size), detectable_difference(groups, positive), detectable_difference(among, 0.8))
 
 
 def undominated(found: BenchmarkResults, graph: str, bias: str) -> tuple[dict[str, bool], dict[str, list[str]]]:

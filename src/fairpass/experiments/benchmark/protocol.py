@@ -137,4 +137,5 @@ class Protocol:
 
 
 def is_large(graph: str) -> bool:
-    return graph_spec(graph).statistics.nodes >= LARGE
+    nodes = graph_spec(graph).statistics.nodes
+    return nodes is None or nodes >= LARGE

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from fairpass.experiments.benchmark.evidence import Sizes, graph_gain, test_sizes, undominated
+from fairpass.experiments.benchmark.evidence import graph_gain, undominated
 from fairpass.experiments.benchmark.results import BIASES, BenchmarkResults
 from fairpass.experiments.cells import METRICS
 from fairpass.experiments.inference import Interval, bootstrap_interval, holm, mean_interval, paired_p_value
-from fairpass.experiments.tables import MISSING, Columns, Entry, Row, Table, emphasised, number, table
+from fairpass.experiments.tables import MISSING, Columns, Entry, Row, Table, detectable_on, emphasised, number, table
 from fairpass.experiments.texts import TEXTS, listed
 from fairpass.metrics.catalog import BY_LABEL
 from fairpass.runs import ranks
@@ -43,7 +43,8 @@ def metric_table(found: BenchmarkResults, graph: str) -> Table | None:
     places = _average_ranks({label: tables[label] for label in labels if label not in near})
     content["rank"] = emphasised([number(places.get(label), 1) for label in labels], lowest=True)
     content["s"] = [number(tables[label]["seconds"].mean(), 1) for label in labels]
-    legend = [_NOTES["metrics"].format(splits=_count(tables)), detectable(graph)]
+    legend = [_NOTES["metrics"].format(splits=_count(tables))]
+    legend += [limit.sentence] if (limit := detectable_on(graph, 0)) else []
     legend += [_NOTES["near_constant"]] if near else []
     failed = [f"{label} ({'; '.join(dict.fromkeys(why))})" for (g, label), why in found.failures.items() if g == graph]
     legend += [f"Failed: {'; '.join(failed)}."] if failed else []
@@ -58,12 +59,6 @@ def _count(tables: Mapping[str, pd.DataFrame]) -> str:
 def _average_ranks(tables: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     means = pd.DataFrame({label: each[list(METRICS)].mean() for label, each in tables.items()}).T
     return {str(label): float(rank) for label, rank in ranks(means.dropna()).mean(axis=1).items()}
-
-
-def detectable(graph: str) -> str:
-    """Return the smallest differences that the test nodes of a graph can show, in a sentence."""
-    sizes: Sizes = test_sizes(graph)
-    return _NOTES["detectable"].format(nodes=f"{sizes.nodes:,}", dp=100 * sizes.dp, eo=100 * sizes.eo)
 
 
 def difference_table(found: BenchmarkResults, graph: str, reference: str) -> Table | None:

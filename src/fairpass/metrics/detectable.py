@@ -1,0 +1,77 @@
+"""The smallest difference between groups that a set of test nodes can show."""
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+if TYPE_CHECKING:
+    from fairpass.metrics.evaluation import Evaluation
+
+LEVEL = 0.95
+# Among the nodes of a label a useful predictor recognises most.
+_RECOGNISED = 0.8
+
+
+class Detectable(NamedTuple):
+    """The number of test nodes, and the smallest differences that they can show, as fractions."""
+
+    nodes: int
+    delta_dp: float
+    delta_eo: float
+
+    @property
+    def sentence(self) -> str:
+        dp, eo = (f"{100 * value:.1f}" for value in self[1:])
+        return (
+            f"Minimum detectable difference: with {self.nodes:,} test nodes, a ΔDP below {dp} or a ΔEO below {eo} "
+            "points on one split can be chance alone."
+        )
+
+
+def detectable(y: ArrayLike, sens: ArrayLike) -> Detectable:
+    """Return the smallest differences that test nodes with these labels and groups can show.
+
+    They are those of a predictor that selects as often as labels are positive, and recognises four of five. With more
+    than two labels or groups it is the largest over labels and pairs of groups. Unknown labels and groups (negative) do
+    not count.
+    """
+    labels, groups = np.asarray(y), np.asarray(sens)
+    known = (labels >= 0) & (groups >= 0)
+    labels, groups = labels[known], groups[known]
+    classes = [1] if labels.size and labels.max() <= 1 else np.unique(labels).tolist()
+    sizes = np.bincount(groups).tolist()
+    return _largest(sizes, [np.bincount(groups[labels == c], minlength=len(sizes)).tolist() for c in classes])
+
+
+def detectable_by(evaluation: "Evaluation") -> Detectable:
+    """Return the same for the nodes of an evaluation."""
+    positives: dict[str, list[int]] = {}
+    sizes: dict[str, int] = {}
+    for row in evaluation.groups:
+        positives.setdefault(row.label, []).append(row.positives)
+        sizes[row.group] = row.count
+    return _largest([*sizes.values()], [*positives.values()])
+
+
+def _largest(sizes: list[int], positives: list[list[int]]) -> Detectable:
+    """Return the largest differences over labels, given the groups' sizes and those among the nodes of each label."""
+    nodes = sum(sizes)
+    dp = [detectable_difference(sizes, sum(each) / nodes) for each in positives if nodes]
+    eo = [detectable_difference(each, _RECOGNISED) for each in positives]
+    return Detectable(nodes, max(dp, default=math.nan), max(eo, default=math.nan))
+
+
+def detectable_difference(sizes: list[int], rate: float, *, level: float = LEVEL) -> float:
+    r"""Return the smallest difference between two groups' rates that cannot be chance alone.
+
+    It is :math:`z \sqrt{r (1 - r) (1/n_0 + 1/n_1)}`: a predictor that selects both groups at the same rate `r` stays
+    below it in 95 % of all samples. With more groups it is the largest over their pairs; nan if a group is empty.
+    """
+    if len(sizes) < 2 or min(sizes) <= 0:
+        return math.nan
+    z = float(stats.norm.ppf((1 + level) / 2))
+    return max(z * math.sqrt(rate * (1 - rate) * (1 / a + 1 / b)) for a, b in combinations(sizes, 2))

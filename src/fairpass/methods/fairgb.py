@@ -171,14 +171,14 @@ class Mixing:
         by_label, by_group = self.other_label.draw(), self.other_group.draw()
         first, second = torch.where(is_label, by_label, by_group), torch.where(is_label, by_group, by_label)
         partner = torch.arange(len(self.nodes), device=known.device)
-        partner[known] = known[torch.where(first >= 0, first, second)]
+        partner[known] = known[torch.where(first == partner[: len(known)], second, first)]
         return partner
 
 
 class Partners:
     """Draws for each node another, uniformly among those that agree in one attribute and differ in a second.
 
-    A node without any gets -1.
+    A node without any gets itself.
     """
 
     def __init__(self, same: Tensor, different: Tensor) -> None:
@@ -193,7 +193,8 @@ class Partners:
         number = torch.randint(1 << 62, self.free.shape, device=self.free.device) % self.free.clamp(min=1)
         place = self.block + number
         place = place + self.part_size * (place >= self.part)
-        return torch.where(self.free > 0, self.order[place % len(place)], -1)
+        own = torch.arange(len(place), device=place.device)
+        return torch.where(self.free > 0, self.order[place % len(place)], own)
 
 
 def _extent(values: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:

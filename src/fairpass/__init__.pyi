@@ -20,6 +20,8 @@ from .methods import NIFTY as NIFTY
 from .methods import SAGE as SAGE
 from .methods import Constant as Constant
 from .methods import ExponentiatedGradient as ExponentiatedGradient
+from .methods import FairDrop as FairDrop
+from .methods import FairGB as FairGB
 from .methods import FairGNN as FairGNN
 from .methods import FairVGNN as FairVGNN
 from .methods import Logistic as Logistic

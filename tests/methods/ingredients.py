@@ -16,6 +16,7 @@ EPOCHS = 5
 
 # What makes a method's preparation short.
 QUICK: dict[str, dict[str, Any]] = {
+    "fairgb": {"warmup": 1},
     "fairgnn": {"estimator_epochs": 3},
     "edits": {"debias_epochs": 3},
     "exponentiated-gradient": {"max_iter": 4},

@@ -11,7 +11,8 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError
 from fairpass.methods import NIFTY
-from fairpass.methods.nifty import EdgeDropout, Views
+from fairpass.methods.edge_dropout import EdgeDropout
+from fairpass.methods.nifty import Views
 from fairpass.nn import SparseOperator
 from fairpass.training import Program, Task, Training, seeded
 

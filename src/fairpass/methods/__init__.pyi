@@ -5,6 +5,8 @@ from .closed_form import Constant as Constant
 from .closed_form import ExponentiatedGradient as ExponentiatedGradient
 from .closed_form import Logistic as Logistic
 from .edits import EDITS as EDITS
+from .fairdrop import FairDrop as FairDrop
+from .fairgb import FairGB as FairGB
 from .fairgnn import FairGNN as FairGNN
 from .fairvgnn import FairVGNN as FairVGNN
 from .fmp import FMP as FMP

@@ -13,6 +13,7 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from fairpass.errors import DataError
 from fairpass.methods import networks
+from fairpass.methods.edge_dropout import EdgeDropout
 from fairpass.nn import SparseOperator
 from fairpass.nn.convolution import Backbone, convolution
 from fairpass.parameters import Choice, LogUniform, Uniform, parameter
@@ -147,45 +148,6 @@ class Views:
         picked = torch.rand(self.x.shape[1], device=self.x.device) < self.noise
         picked[self.column] = False
         return self.x + picked * torch.randn(1, device=self.x.device)
-
-
-class EdgeDropout:
-    """Draws a backbone's operator of the graph without some of its edges.
-
-    Dropped entries of one pattern are set to zero; only attention, which has no zeros, needs a new pattern each time.
-    """
-
-    def __init__(self, task: Task, backbone: Backbone, share: float) -> None:
-        self.whole, self.backbone, self.share = task.operator(backbone), backbone, share
-        self.structure = structure = task.operator("gat")
-        self.loop = structure.row == structure.col
-        # The pattern has a loop at every node; only nodes with a loop in the graph are their own neighbours.
-        source, target = task.edge_index
-        self.neighbour = ~self.loop | torch.isin(structure.row, source[source == target])
-        low, high = torch.minimum(structure.row, structure.col), torch.maximum(structure.row, structure.col)
-        # Both directions of an edge have the same number, so they are dropped together.
-        pairs, self.pair = torch.unique(low * structure.num_nodes + high, return_inverse=True)
-        self.num_pairs, self.dtype = len(pairs), task.x.dtype
-
-    def draw(self) -> SparseOperator:
-        if self.share == 0:
-            return self.whole
-        structure = self.structure
-        kept = torch.rand(self.num_pairs, device=self.pair.device) >= self.share
-        kept = kept[self.pair] | self.loop
-        if self.backbone == "gat":
-            edges = torch.stack([structure.col, structure.row])[:, kept]
-            return SparseOperator.from_edge_index(edges, structure.num_nodes, "gat", dtype=self.dtype)
-        values = (kept & self.neighbour if self.backbone == "sage" else kept).to(self.dtype)
-        if self.backbone != "gin":
-            degrees = (structure.with_values(values) @ values.new_ones((structure.num_nodes, 1)))[:, 0]
-        if self.backbone == "sage":
-            values = values / degrees[structure.row].clamp(min=1)
-        elif self.backbone == "gcn":
-            scale = degrees.rsqrt()
-            values = values * scale[structure.row] * scale[structure.col]
-        matrix, symmetric = structure.with_values(values), structure.is_symmetric and self.backbone != "sage"
-        return SparseOperator(matrix, matrix if symmetric else structure.transposed_with_values(values))
 
 
 def _draw_weights(module: nn.Module) -> None:

@@ -21,6 +21,7 @@ from .methods import SAGE as SAGE
 from .methods import Constant as Constant
 from .methods import ExponentiatedGradient as ExponentiatedGradient
 from .methods import FairGNN as FairGNN
+from .methods import FairINV as FairINV
 from .methods import FairVGNN as FairVGNN
 from .methods import Logistic as Logistic
 from .methods import MLPClassifier as MLPClassifier

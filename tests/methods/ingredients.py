@@ -17,6 +17,7 @@ EPOCHS = 5
 # What makes a method's preparation short.
 QUICK: dict[str, dict[str, Any]] = {
     "fairgnn": {"estimator_epochs": 3},
+    "fairinv": {"reference_epochs": 3, "partition_epochs": 3},
     "edits": {"debias_epochs": 3},
     "exponentiated-gradient": {"max_iter": 4},
 }

@@ -6,6 +6,7 @@ from .closed_form import ExponentiatedGradient as ExponentiatedGradient
 from .closed_form import Logistic as Logistic
 from .edits import EDITS as EDITS
 from .fairgnn import FairGNN as FairGNN
+from .fairinv import FairINV as FairINV
 from .fairvgnn import FairVGNN as FairVGNN
 from .fmp import FMP as FMP
 from .gmmd import GMMD as GMMD

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import fairpass
 from fairpass.cli.app import app
+from fairpass.methods.registry import OWN, method
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -165,3 +166,17 @@ def test_the_whole_paper_is_in_the_table() -> None:
     assert numbered == {("Table", n) for n in range(1, 7)} | {("Figure", n) for n in range(1, 8)}
     for named in ("Algorithm 1", "Theorem 4.1", "Theorem 4.2"):
         assert any(named in row for row in rows)
+
+
+def test_methods_are_in_the_table_of_their_stage() -> None:
+    words = {"never": "never", "training": "in training", "prediction": "at prediction"}
+    listed = {}
+    tables = re.compile(r"^\*\*(\S+)\.\*\* .*\n\n((?:\|.*\n)+)", re.MULTILINE)
+    for stage, rows in tables.findall((ROOT / "docs" / "methods.md").read_text(encoding="utf-8")):
+        header, _, *lines = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.splitlines()]
+        for cells in lines:
+            about = dict(zip(header, cells, strict=True))
+            for name in re.findall(r"`([\w-]+)`", about["method"]):
+                listed[name] = (stage.lower(), about.get("needs groups", "never"))
+    own = [method(name) for name in OWN]
+    assert listed == {each.name: (each.stage, words[each.needs_groups]) for each in own}

@@ -98,6 +98,7 @@ def test_a_package_adds_a_method(installed: Path, tmp_path: Path) -> None:
 
     (listed,) = [each for each in fairpass("methods") if each["name"] == "reweighing"]
     assert listed["parameters"]["strength"] == 1.0
+    assert (listed["stage"], listed["control"]) == ("pre-processing", {"strength": 0.0})
     trained = fairpass(
         "train", "german", "--method", "reweighing", "--set", "strength=2", "--epochs", "3", "--out", "run"
     )

@@ -1,5 +1,8 @@
 """Reweighing: a graph neural network whose loss gives each pair of group and label its fair share."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -32,6 +35,9 @@ class Reweighing(NodeClassifier):
 
     name = "reweighing"
     summary = "graph neural network, with weights in its loss that part label from group"
+    stage = "pre-processing"
+    needs_groups = "training"
+    switched_off: ClassVar[Mapping[str, Any]] = {"strength": 0.0}
 
     def build(self, task: Task) -> Program:
         """Return the network and its loss."""

@@ -23,6 +23,7 @@ from .methods import ExponentiatedGradient as ExponentiatedGradient
 from .methods import FairDrop as FairDrop
 from .methods import FairGB as FairGB
 from .methods import FairGNN as FairGNN
+from .methods import FairINV as FairINV
 from .methods import FairVGNN as FairVGNN
 from .methods import Logistic as Logistic
 from .methods import MLPClassifier as MLPClassifier

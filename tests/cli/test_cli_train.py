@@ -1,6 +1,7 @@
 """`fairpass train`, and what is done with its models: evaluate and predict. Also `fairpass methods`."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any, Literal, get_args
 import pandas as pd
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import Result
 
 from fairpass import Evaluation, datasets, load_model
+from fairpass.cli import output
 from fairpass.cli import train as train_module
 from fairpass.cli.evaluate import Split
 from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
@@ -349,12 +352,36 @@ def test_parquet_needs_pyarrow(run: Run, stored: Path, tmp_path: Path, monkeypat
 
 
 def test_methods_are_listed(run: Run, run_json: RunJson) -> None:
-    lines = run("methods").stdout.splitlines()
-    assert [line.split()[0] for line in lines[2:]] == names()
+    listed: dict[str, list[list[str]]] = {}
+    for line in run("methods").stdout.splitlines():
+        if line and not line.startswith(" "):
+            lines = listed.setdefault(line, [])
+        elif line.strip(" ─"):
+            lines.append(re.split(r"\s{2,}", line.strip()))
     about = {each["name"]: each for each in run_json("methods", "--json")}
+    words = {"never": "never", "training": "in training", "prediction": "at prediction"}
+    assert list(listed) == ["Plain", "Pre-processing", "In-processing", "Post-processing"]
+    for stage, (header, *rows) in listed.items():
+        assert header == ["method", "idea", "groups needed"]
+        expected = [each for each in about.values() if each["stage"] == stage.lower()]
+        assert rows == [[each["name"], each["summary"], words[each["needs_groups"]]] for each in expected]
+    assert list(about) == names()
     assert about["gmmd"]["summary"] == GMMD.summary
     assert about["gmmd"]["parameters"]["backbone"] == "gcn"
     assert about["constant"]["training"]["epochs"] == 1
+    nifty = about["nifty"]
+    assert (nifty["stage"], nifty["needs_groups"]) == ("in-processing", "training")
+    assert nifty["takes_two"] == ["labels", "groups"]
+    assert nifty["control"] == {"similarity": 0.0, "flip": False}
+    assert about["gcn"]["control"] == {}
+
+
+def test_methods_fit_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "console", Console(width=80, highlight=False))
+    lines = run("methods").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    first = [line.split()[0] for line in lines if line.strip()]
+    assert set(names()) <= set(first)
 
 
 def test_types_are_the_library_s() -> None:

@@ -18,6 +18,7 @@ EPOCHS = 5
 QUICK: dict[str, dict[str, Any]] = {
     "fairgb": {"warmup": 1},
     "fairgnn": {"estimator_epochs": 3},
+    "fairinv": {"reference_epochs": 3, "partition_epochs": 3},
     "edits": {"debias_epochs": 3},
     "exponentiated-gradient": {"max_iter": 4},
 }

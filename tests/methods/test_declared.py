@@ -135,12 +135,11 @@ def test_values_of_other_types_are_refused() -> None:
 
 
 def test_a_fitted_program_does_not_follow_its_classifier() -> None:
-    from tests.methods.ingredients import small_graph
+    from tests.methods.ingredients import QUICK, small_graph
 
     data = small_graph()
-    for name in ("nifty", "fairvgnn", "edits", "fairgnn"):
-        quick = {"estimator_epochs": 2} if name == "fairgnn" else {"debias_epochs": 2} if name == "edits" else {}
-        model = method(name)(**quick, training=Training(epochs=1)).fit(data)
+    for name in ("nifty", "fairvgnn", "fairinv", "edits", "fairgnn"):
+        model = method(name)(**QUICK.get(name, {}), training=Training(epochs=1)).fit(data)
         before = model.predict_proba(data)
         for changed, declared in model.declared.items():
             if declared.search is not None or changed in ("K", "backbone"):

@@ -4,13 +4,13 @@ import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
-from fairpass.cli.output import bar, choose_threads, in_short, note, print_line, rows, section, working
+from fairpass.cli.output import bar, choose_threads, in_short, note, print_line, section, table, working
 from fairpass.cli.results import show_evaluation, title_of
 from fairpass.files import finite, write_document, write_text
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MODEL, EVALUATION, HISTORY = "model.safetensors", "evaluation.json", "history.json"
 CHECKPOINT = "checkpoint.safetensors"
+GROUPS_NEEDED = {"never": "never", "training": "in training", "prediction": "at prediction"}
 
 
 @command
@@ -93,15 +94,28 @@ def train(
 def methods() -> Result:
     with working("Starting"):
         from fairpass.methods import method, names
+        from fairpass.methods.estimator import Stage
 
         found = {name: method(name) for name in names()}
     yield [
         {
             "name": name,
             "summary": each.summary,
+            "stage": each.stage,
+            "needs_groups": each.needs_groups,
+            "takes_two": list(each.takes_two),
+            "control": dict(each.switched_off),
             "parameters": {key: declared.default for key, declared in each.declared.items() if key != "training"},
             "training": each.default_training().to_dict(),
         }
         for name, each in found.items()
     ]
-    section("Methods", rows((Text(name, "bold"), Text(each.summary)) for name, each in found.items()))
+    columns = ("method", "idea", "groups needed")
+    for stage in get_args(Stage):
+        lines = [
+            (Text(name, "bold"), Text(each.summary), GROUPS_NEEDED[each.needs_groups])
+            for name, each in found.items()
+            if each.stage == stage
+        ]
+        if lines:
+            section(stage.capitalize(), table(columns, lines, words=columns))

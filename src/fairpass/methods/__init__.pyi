@@ -8,6 +8,7 @@ from .edits import EDITS as EDITS
 from .fairdrop import FairDrop as FairDrop
 from .fairgb import FairGB as FairGB
 from .fairgnn import FairGNN as FairGNN
+from .fairinv import FairINV as FairINV
 from .fairvgnn import FairVGNN as FairVGNN
 from .fmp import FMP as FMP
 from .gmmd import GMMD as GMMD

@@ -28,6 +28,7 @@ OWN: dict[str, str] = {
     "fmp": "fairpass.methods.fmp:FMP",
     "nifty": "fairpass.methods.nifty:NIFTY",
     "fairgnn": "fairpass.methods.fairgnn:FairGNN",
+    "fairinv": "fairpass.methods.fairinv:FairINV",
     "fairvgnn": "fairpass.methods.fairvgnn:FairVGNN",
     "fairdrop": "fairpass.methods.fairdrop:FairDrop",
     "fairgb": "fairpass.methods.fairgb:FairGB",

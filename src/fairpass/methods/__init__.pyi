@@ -1,11 +1,13 @@
 """The public names of `fairpass.methods` and where each of them lives; see `lazy_loader.attach_stub`."""
 
 from .base import NodeClassifier as NodeClassifier
+from .bemap import BeMap as BeMap
 from .closed_form import Constant as Constant
 from .closed_form import ExponentiatedGradient as ExponentiatedGradient
 from .closed_form import Logistic as Logistic
 from .edits import EDITS as EDITS
 from .fairgnn import FairGNN as FairGNN
+from .fairsin import FairSIN as FairSIN
 from .fairvgnn import FairVGNN as FairVGNN
 from .fmp import FMP as FMP
 from .gmmd import GMMD as GMMD

@@ -29,6 +29,8 @@ OWN: dict[str, str] = {
     "nifty": "fairpass.methods.nifty:NIFTY",
     "fairgnn": "fairpass.methods.fairgnn:FairGNN",
     "fairvgnn": "fairpass.methods.fairvgnn:FairVGNN",
+    "fairsin": "fairpass.methods.fairsin:FairSIN",
+    "bemap": "fairpass.methods.bemap:BeMap",
     "edits": "fairpass.methods.edits:EDITS",
     "gmmd": "fairpass.methods.gmmd:GMMD",
     "gmmd-s": "fairpass.methods.gmmd:GMMDS",

@@ -138,7 +138,7 @@ def test_a_fitted_program_does_not_follow_its_classifier() -> None:
     from tests.methods.ingredients import small_graph
 
     data = small_graph()
-    for name in ("nifty", "fairvgnn", "edits", "fairgnn"):
+    for name in ("nifty", "fairvgnn", "edits", "fairgnn", "fairsin", "bemap"):
         quick = {"estimator_epochs": 2} if name == "fairgnn" else {"debias_epochs": 2} if name == "edits" else {}
         model = method(name)(**quick, training=Training(epochs=1)).fit(data)
         before = model.predict_proba(data)

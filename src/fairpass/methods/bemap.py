@@ -23,14 +23,13 @@ class BeMap(NodeClassifier):
     .. math::
         \frac{1}{\max_g c_g(j) - \min_g c_g(j) + 1}.
 
-    From each group that occurs it draws :math:`\min_{g:\, c_g(i) > 0} c_g(i)` nodes, of which it is one itself in its
-    own group: then the groups are balanced. If it and all its neighbours are of one group, it draws a share
-    :math:`\beta` = `beta` of them, but at least `minimum`, or all if there are fewer. A network takes one step of
-    cross-entropy on the sampled graph, normalised like the whole one by the numbers of neighbours in it. Predictions
-    use the whole graph and need no groups. Neighbours of unknown group are always kept and not counted.
+    It draws :math:`\min_{g:\, c_g(i) > 0} c_g(i)` neighbours from every group that occurs, and one less from its own
+    group: counted with the node itself, the groups are then balanced. If the node and all its neighbours are of one
+    group, it draws a share :math:`\beta` = `beta` of them, but at least `minimum`, or all if there are fewer. A network
+    takes one step of cross-entropy on the sampled graph, which is normalised like any graph. Predictions use the whole
+    graph and need no groups. Neighbours of unknown group are always kept and not counted.
 
-    With `balanced=False` every node draws the same number of neighbours, all with the same probability: plain sampling
-    of neighbours.
+    With `balanced=False` every node draws as many neighbours as before, but all with the same probability.
     """
 
     balanced: bool = parameter(True, "whether neighbours are drawn so that the groups are balanced")

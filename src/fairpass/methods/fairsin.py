@@ -48,7 +48,7 @@ class FairSIN(NodeClassifier):
         at_least=0,
     )
     adversary: float = parameter(
-        0.1, "weight of the discriminator", LogUniform(1e-3, 1), Choice(0.0, 0.1, 1.0), at_least=0
+        1.0, "`w`, weight of the discriminator", LogUniform(0.01, 10), Choice(0.0, 1.0), at_least=0
     )
     estimator_steps: int = parameter(2, "steps of the estimator in each epoch", at_least=1)
     backbone: Backbone = networks.backbone()
@@ -88,7 +88,8 @@ class _Neutralised(networks.SeveralOptimizers):
         if not self.settings.delta:
             return x
         with torch.no_grad():
-            return x + self.settings.delta * self.estimator(x)
+            estimate: Tensor = self.estimator(x)
+        return x + self.settings.delta * estimate
 
     def configure(self, training: Training) -> None:
         self.optimizers = {

@@ -18,12 +18,14 @@ from .methods import GMMDS as GMMDS
 from .methods import MMD as MMD
 from .methods import NIFTY as NIFTY
 from .methods import SAGE as SAGE
+from .methods import BeMap as BeMap
 from .methods import Constant as Constant
 from .methods import ExponentiatedGradient as ExponentiatedGradient
 from .methods import FairDrop as FairDrop
 from .methods import FairGB as FairGB
 from .methods import FairGNN as FairGNN
 from .methods import FairINV as FairINV
+from .methods import FairSIN as FairSIN
 from .methods import FairVGNN as FairVGNN
 from .methods import Logistic as Logistic
 from .methods import MLPClassifier as MLPClassifier

@@ -68,7 +68,12 @@ def test_control_and_method_start_from_the_same_weights(name: str, data: Data) -
         assert torch.equal(value, states[1][key]), key
 
 
-@pytest.mark.parametrize("name", FAIR)
+# BeMap's control draws as many neighbours as BeMap does, and this number depends on the groups. Which neighbours it
+# draws must not: `test_bemap.py` checks that all are equally likely.
+NOT_BY_NUMBER = [name for name in FAIR if name != "bemap"]
+
+
+@pytest.mark.parametrize("name", NOT_BY_NUMBER)
 def test_a_control_does_not_notice_the_groups(name: str, data: Data, relabelled: Data) -> None:
     control, again = made(name).control().fit(data), made(name).control().fit(relabelled)
     torch.testing.assert_close(control.predict_proba(data), again.predict_proba(relabelled), rtol=0, atol=1e-6)

@@ -138,7 +138,7 @@ def test_a_fitted_program_does_not_follow_its_classifier() -> None:
     from tests.methods.ingredients import QUICK, small_graph
 
     data = small_graph()
-    for name in ("nifty", "fairvgnn", "fairinv", "edits", "fairgnn"):
+    for name in ("nifty", "fairvgnn", "fairinv", "edits", "fairgnn", "fairsin", "bemap"):
         model = method(name)(**QUICK.get(name, {}), training=Training(epochs=1)).fit(data)
         before = model.predict_proba(data)
         for changed, declared in model.declared.items():

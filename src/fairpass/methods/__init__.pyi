@@ -1,6 +1,7 @@
 """The public names of `fairpass.methods` and where each of them lives; see `lazy_loader.attach_stub`."""
 
 from .base import NodeClassifier as NodeClassifier
+from .bemap import BeMap as BeMap
 from .closed_form import Constant as Constant
 from .closed_form import ExponentiatedGradient as ExponentiatedGradient
 from .closed_form import Logistic as Logistic
@@ -9,6 +10,7 @@ from .fairdrop import FairDrop as FairDrop
 from .fairgb import FairGB as FairGB
 from .fairgnn import FairGNN as FairGNN
 from .fairinv import FairINV as FairINV
+from .fairsin import FairSIN as FairSIN
 from .fairvgnn import FairVGNN as FairVGNN
 from .fmp import FMP as FMP
 from .gmmd import GMMD as GMMD

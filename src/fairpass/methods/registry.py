@@ -32,6 +32,8 @@ OWN: dict[str, str] = {
     "fairvgnn": "fairpass.methods.fairvgnn:FairVGNN",
     "fairdrop": "fairpass.methods.fairdrop:FairDrop",
     "fairgb": "fairpass.methods.fairgb:FairGB",
+    "fairsin": "fairpass.methods.fairsin:FairSIN",
+    "bemap": "fairpass.methods.bemap:BeMap",
     "edits": "fairpass.methods.edits:EDITS",
     "gmmd": "fairpass.methods.gmmd:GMMD",
     "gmmd-s": "fairpass.methods.gmmd:GMMDS",

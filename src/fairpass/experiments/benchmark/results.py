@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from statistics import fmean
 
 import numpy as np
@@ -68,7 +68,7 @@ class BenchmarkResults:
 
     def __init__(self, protocol: Protocol, store: RunStore) -> None:
         self.protocol, self.store = protocol, store
-        self.chosen = cache(self._chosen)
+        self._cache: dict[tuple[str, str, int, str], Chosen | None] = {}
 
     def _made(self, specs: Iterable[RunSpec]) -> tuple[StoredRecord, ...] | None:
         """Return the records of some runs if all were made without error."""
@@ -76,11 +76,17 @@ class BenchmarkResults:
         done = tuple(record for record in records if record is not None and record["error"] is None)
         return done if len(done) == len(records) else None
 
-    def _chosen(self, graph: str, entry: Entry, split: int, rule: str = "all") -> Chosen | None:
+    def chosen(self, graph: str, entry: Entry, split: int, rule: str = "all") -> Chosen | None:
         """Return what validation chose among the settings that could be trained; None if there is none.
 
         A setting that predicts nearly the same for every validation node is chosen only if all do.
         """
+        key = graph, entry.label, split, rule
+        if key not in self._cache:
+            self._cache[key] = self._choose(graph, entry, split, rule)
+        return self._cache[key]
+
+    def _choose(self, graph: str, entry: Entry, split: int, rule: str) -> Chosen | None:
         found = []
         for setting in entry.settings:
             records = self._made(self.protocol.specs_of(graph, setting, split))

@@ -39,7 +39,7 @@ def detectable(y: ArrayLike, sens: ArrayLike) -> Detectable:
     than two labels or groups it is the largest over labels and pairs of groups. Unknown labels and groups (negative) do
     not count.
     """
-    labels, groups = np.asarray(y), np.asarray(sens)
+    labels, groups = (np.asarray(each, dtype=np.int64) for each in (y, sens))
     known = (labels >= 0) & (groups >= 0)
     labels, groups = labels[known], groups[known]
     classes = [1] if labels.size and labels.max() <= 1 else np.unique(labels).tolist()

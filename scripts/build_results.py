@@ -10,6 +10,8 @@ import argparse
 from pathlib import Path
 
 from fairpass.experiments import ITEMS, write_results_page
+from fairpass.experiments.benchmark import BenchmarkResults, Protocol
+from fairpass.experiments.benchmark.protocol import SPLITS
 from fairpass.experiments.settings import DATASETS
 from fairpass.runs import RunStore
 
@@ -19,11 +21,34 @@ def main() -> None:
     parser.add_argument("--records", type=Path, default=Path("results"), help="where the packed records are")
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="where results.md is written")
     parser.add_argument("--pack", type=Path, metavar="DIRECTORY", help="first pack the records of this directory")
+    parser.add_argument("--pack-benchmark", type=Path, metavar="DIRECTORY", help="first pack the benchmark's records")
     arguments = parser.parse_args()
     if arguments.pack is not None:
         for path, count in pack(arguments.pack, arguments.records).items():
             print(f"{count} records in {path}")
-    print(write_results_page(RunStore(arguments.records), arguments.docs))
+    packed = arguments.records / "benchmark"
+    if arguments.pack_benchmark is not None:
+        for path, count in pack_benchmark(arguments.pack_benchmark, packed).items():
+            print(f"{count} records in {path}")
+    benchmark = RunStore(packed)
+    print(write_results_page(RunStore(arguments.records), arguments.docs, benchmark=whole_rounds(benchmark)))
+
+
+def whole_rounds(store: RunStore) -> BenchmarkResults:
+    """Return the results of the splits that are complete on every graph, so that all methods have the same ones."""
+    made = 0
+    while made < SPLITS and not store.missing(Protocol.of(splits=made + 1).specs()):
+        made += 1
+    return BenchmarkResults(Protocol.of(splits=made), store)
+
+
+def pack_benchmark(source: Path, target: Path) -> dict[Path, int]:
+    """Write the benchmark's records into one file for each graph; return how many each has."""
+    store = RunStore(source)
+    keys: dict[str, list[str]] = {}
+    for record in store:
+        keys.setdefault(record["dataset"], []).append(record["key"])
+    return {target / f"{graph}.jsonl": store.pack(found, target / f"{graph}.jsonl") for graph, found in keys.items()}
 
 
 def pack(source: Path, target: Path) -> dict[Path, int]:

@@ -76,5 +76,4 @@ def benchmark(
 
 
 def _names(given: str) -> list[str] | None:
-    """Return the names of an option; rows of the benchmark such as "thresholds, dp" are separated by semicolons."""
-    return None if given == ALL else [name.strip() for name in given.split(";" if ";" in given else ",")]
+    return None if given == ALL else [name.strip() for name in given.split(",")]

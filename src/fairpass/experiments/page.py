@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fairpass.experiments.benchmark import BenchmarkResults, benchmark_section
 from fairpass.experiments.figures import write_figure
 from fairpass.experiments.item import ItemResults
 from fairpass.experiments.items import ITEMS
@@ -14,6 +15,7 @@ from fairpass.files import write_text
 from fairpass.runs import RunStore
 
 FIGURES = "figures/results"  # of the page, beside it
+REFERENCE = "gcn"  # from which the benchmark takes differences
 
 
 def write_item(found: ItemResults, directory: str | os.PathLike[str]) -> list[Path]:
@@ -29,11 +31,19 @@ def write_item(found: ItemResults, directory: str | os.PathLike[str]) -> list[Pa
     ]
 
 
-def write_results_page(store: RunStore, docs_dir: str | os.PathLike[str], *, quick: bool = False) -> Path:
-    """Write `results.md` with every table, figure and claim, and its figures beside it; return its path."""
+def write_results_page(
+    store: RunStore, docs_dir: str | os.PathLike[str], *, benchmark: BenchmarkResults | None = None, quick: bool = False
+) -> Path:
+    """Write `results.md` with every table, figure and claim, and its figures beside it; return its path.
+
+    The page begins with the `benchmark`, if there is one.
+    """
     docs = Path(docs_dir)
     found = [ItemResults(item, store, quick=quick) for item in ITEMS.values()]
     parts = [TEXTS["introduction"].strip(), _overview(store, found)]
+    if benchmark is not None:
+        parts += benchmark_section(benchmark, docs, FIGURES, REFERENCE)
+        parts += [TEXTS["paper_section"].strip()]
     for item in found:
         parts += _section(item, docs)
     return write_text(docs / "results.md", "\n\n".join(parts) + "\n")

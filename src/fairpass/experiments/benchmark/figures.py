@@ -1,7 +1,7 @@
 """The benchmark's figures: accuracy against bias, critical differences, effects against the method's own control."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -35,7 +35,7 @@ def front_figure(found: BenchmarkResults) -> Figure | None:
     graphs = [graph for graph in found.protocol.graphs if found.by_split(graph)]
     if not graphs:
         return None
-    figure, axes = panels(len(graphs), len(BIASES), 2.1)
+    figure, axes = panels(len(graphs), len(BIASES), 2.4)
     for row, graph in zip(axes, graphs, strict=True):
         for ax, bias in zip(row, BIASES, strict=True):
             _draw_front(ax, found, graph, bias)
@@ -68,10 +68,19 @@ def _draw_front(ax: Axes, found: BenchmarkResults, graph: str, bias: str) -> Non
         )
     best = front(list(points.values()))
     ax.step([bias for _, bias in best], [acc for acc, _ in best], where="post", color="black", linewidth=0.8, zorder=0)
-    for label, point in points.items():
-        if point in best:
-            ax.annotate(label, (point[1], point[0]), (4, 4), textcoords="offset points", fontsize=6)
-    ax.set_xlim(left=0)
+    on_front = sorted((point, label) for label, point in points.items() if point in best)
+    for place, (point, label) in enumerate(on_front):
+        # Neighbours on the front are close: one label above the line, the next below.
+        offset = (3, 3) if place % 2 else (3, -7)
+        ax.annotate(label, (point[1], point[0]), offset, textcoords="offset points", fontsize=5.5)
+    # The intervals of few splits may be wide: the axes show the means.
+    _fit_axis(ax.set_xlim, [bias for _, bias in points.values()], floor=0.0)
+    _fit_axis(ax.set_ylim, [acc for acc, _ in points.values()])
+
+
+def _fit_axis(set_limits: Callable[..., Any], values: Sequence[float], floor: float | None = None) -> None:
+    margin = 0.1 * ((max(values) - min(values)) or 1.0)
+    set_limits(min(values) - margin if floor is None else floor, max(values) + margin)
 
 
 def rank_figure(found: BenchmarkResults) -> Figure | None:
@@ -136,18 +145,21 @@ def effect_figure(found: BenchmarkResults) -> Figure | None:
     figure, (axes,) = panels(1, len(metrics), 0.5 + 0.3 * len(fair), sharey=True)
     spread = 0.8 / len(graphs)
     for ax, metric in zip(axes, metrics, strict=True):
+        estimates = []
         for place, entry in enumerate(fair):
             for i, graph in enumerate(graphs):
                 effects = found.effects(graph, entry)
                 if effects.empty:
                     continue
                 interval = bootstrap_interval(effects[metric].dropna())
+                estimates.append(interval.estimate)
                 is_better = (interval.estimate > 0) == (metric == "ACC")
                 colour = (BLUE if is_better else "#D55E00") if interval.is_resolved else "#bbbbbb"
                 y = place - 0.4 + spread * (i + 0.5)
                 ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=0.9)
                 ax.plot(interval.estimate, y, ".", color=colour, markersize=3)
         ax.axvline(0, color="black", linewidth=0.6)
+        _fit_axis(ax.set_xlim, [0.0, *estimates])
         ax.set_title(f"{symbol(metric)}, method minus control")
         ax.grid(visible=False, axis="y")
         for place in range(1, len(fair)):

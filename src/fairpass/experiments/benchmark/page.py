@@ -37,7 +37,7 @@ def benchmark_section(found: BenchmarkResults, docs: Path, figures: str, referen
     for table in all_tables(found, reference):
         yield table.to_markdown().strip()
         # Each figure comes after the table that it is about.
-        about = {"benchmark-worth": "fronts", "benchmark-hypervolume": "ranks", "benchmark-effects-acc": "effects"}
+        about = {"benchmark-worth": "fronts", "benchmark-hypervolume-eo": "ranks", "benchmark-effects-acc": "effects"}
         name = f"benchmark-{about.get(table.name, '')}"
         if name in drawn:
             path = write_figure(drawn[name], docs / figures / f"{name}.svg")

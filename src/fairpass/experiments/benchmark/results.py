@@ -1,6 +1,6 @@
 """What the records say: for every graph, row and split the setting that validation chose, and its test metrics."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -68,13 +68,27 @@ class BenchmarkResults:
 
     def __init__(self, protocol: Protocol, store: RunStore) -> None:
         self.protocol, self.store = protocol, store
-        self._cache: dict[tuple[str, str, int, str], Chosen | None] = {}
+        # The key of a run is a hash of all its settings: finding a record takes longer than everything else.
+        self._records: dict[tuple[str, int, int], list[StoredRecord | None]] = {}
+        self._choices: dict[tuple[str, str, int, str], Chosen | None] = {}
 
-    def _made(self, specs: Iterable[RunSpec]) -> tuple[StoredRecord, ...] | None:
-        """Return the records of some runs if all were made without error."""
-        records = [self.store.get(spec) for spec in specs]
+    def _found(self, graph: str, setting: Configuration, split: int) -> list[StoredRecord | None]:
+        key = graph, id(setting), split
+        if key not in self._records:
+            self._records[key] = [self.store.get(spec) for spec in self.protocol.specs_of(graph, setting, split)]
+        return self._records[key]
+
+    def _made(self, graph: str, setting: Configuration, split: int) -> tuple[StoredRecord, ...] | None:
+        """Return the records of a setting on a split if all were made without error."""
+        records = self._found(graph, setting, split)
         done = tuple(record for record in records if record is not None and record["error"] is None)
         return done if len(done) == len(records) else None
+
+    @cached_property
+    def _controls(self) -> dict[int, Configuration]:
+        """The control of every setting of a fair method, by the setting's identity."""
+        fair = [setting for entry in self.protocol.entries if entry.is_fair for setting in entry.settings]
+        return {id(setting): setting.control() for setting in fair}
 
     def chosen(self, graph: str, entry: Entry, split: int, rule: str = "all") -> Chosen | None:
         """Return what validation chose among the settings that could be trained; None if there is none.
@@ -82,14 +96,14 @@ class BenchmarkResults:
         A setting that predicts nearly the same for every validation node is chosen only if all do.
         """
         key = graph, entry.label, split, rule
-        if key not in self._cache:
-            self._cache[key] = self._choose(graph, entry, split, rule)
-        return self._cache[key]
+        if key not in self._choices:
+            self._choices[key] = self._choose(graph, entry, split, rule)
+        return self._choices[key]
 
     def _choose(self, graph: str, entry: Entry, split: int, rule: str) -> Chosen | None:
         found = []
         for setting in entry.settings:
-            records = self._made(self.protocol.specs_of(graph, setting, split))
+            records = self._made(graph, setting, split)
             if records is not None:
                 found.append(Chosen(setting, records))
         useful = [each for each in found if not all(r["validation"].get("near_constant") for r in each.records)]
@@ -101,11 +115,18 @@ class BenchmarkResults:
         for entry in self.protocol.entries:
             chosen = self.chosen(graph, entry, split) if entry.is_fair else None
             if chosen is not None:
-                specs += self.protocol.specs_of(graph, chosen.configuration.control(), split)
+                specs += self.protocol.specs_of(graph, self._controls[id(chosen.configuration)], split)
         return specs
 
     def frame(self, rule: str = "all") -> pd.DataFrame:
         """Return a row for each graph, entry and split: test metrics in percent, the choice, seconds."""
+        return self._frames[rule]
+
+    @cached_property
+    def _frames(self) -> dict[str, pd.DataFrame]:
+        return {rule: self._frame(rule) for rule in RULES}
+
+    def _frame(self, rule: str) -> pd.DataFrame:
         rows = []
         for graph in self.protocol.graphs:
             for entry in self.protocol.entries:
@@ -133,8 +154,7 @@ class BenchmarkResults:
         for graph in self.protocol.graphs:
             for entry in self.protocol.entries:
                 for split in range(self.protocol.splits[graph]):
-                    specs = [s for each in entry.settings for s in self.protocol.specs_of(graph, each, split)]
-                    for record in map(self.store.get, specs):
+                    for record in (r for setting in entry.settings for r in self._found(graph, setting, split)):
                         if record is not None and record["error"] is not None:
                             found.setdefault((graph, entry.label), []).append(record["error"])
         return found
@@ -160,20 +180,26 @@ class BenchmarkResults:
             chosen = self.chosen(graph, entry, split)
             if chosen is None:
                 continue
-            records = self._made(self.protocol.specs_of(graph, chosen.configuration.control(), split))
+            setting = self._controls[id(chosen.configuration)]
+            records = self._made(graph, setting, split)
             if records is not None:
-                control = Chosen(chosen.configuration.control(), records)
+                control = Chosen(setting, records)
                 rows[split] = {metric: chosen.test(metric) - control.test(metric) for metric in METRICS}
         return pd.DataFrame.from_dict(rows, orient="index", columns=list(METRICS))
 
-    def points(self, graph: str, entry: Entry, bias: str) -> list[tuple[float, float]]:
-        """Return mean accuracy and bias over the splits of every setting of a row, near-constant ones left out."""
+    def points(self, graph: str, entry: Entry, bias: str) -> list[tuple[float, float]] | None:
+        """Return mean accuracy and bias over the splits of every setting of a row, near-constant ones left out.
+
+        None if no setting could be trained.
+        """
+        if all(self.chosen(graph, entry, split) is None for split in range(self.protocol.splits[graph])):
+            return None
         found = []
         for setting in entry.settings:
             per_split = [
                 Chosen(setting, records)
                 for split in range(self.protocol.splits[graph])
-                if (records := self._made(self.protocol.specs_of(graph, setting, split))) is not None
+                if (records := self._made(graph, setting, split)) is not None
             ]
             if per_split and 2 * sum(each.is_near_constant for each in per_split) <= len(per_split):
                 found.append((fmean(c.test("ACC") for c in per_split), fmean(c.test(bias) for c in per_split)))
@@ -185,7 +211,8 @@ class BenchmarkResults:
         The box reaches from the accuracy of the constant (or of the worst row, if that is higher) and the largest bias
         to the best accuracy and no bias.
         """
-        points = {entry.label: self.points(graph, entry, bias) for entry in self.protocol.entries}
+        made = {entry.label: self.points(graph, entry, bias) for entry in self.protocol.entries}
+        points = {label: found for label, found in made.items() if found is not None}
         pairs = [pair for found in points.values() for pair in found]
         if not pairs:
             return {}

@@ -14,7 +14,7 @@ from fairpass.experiments.texts import TEXTS, listed
 from fairpass.metrics.catalog import BY_LABEL
 from fairpass.runs import ranks
 
-OURS = "gmmd"
+OURS, AUTO, OURS_EO = "gmmd", "gmmd (auto)", "gmmd (eo)"
 _NOTES: Mapping[str, str] = TEXTS["benchmark"]
 
 
@@ -103,20 +103,18 @@ def rank_frame(found: BenchmarkResults, score: str, rule: str = "all") -> pd.Dat
     return means.rank(axis=1, ascending=is_lower)
 
 
-def hypervolume_table(found: BenchmarkResults) -> Table | None:
-    """Return the area that each row's settings dominate, for every graph and both kinds of bias, and average ranks."""
-    areas = hypervolume_frames(found)
-    labels = [label for label in found.labels if all(label in each.columns for each in areas.values())]
+def hypervolume_table(found: BenchmarkResults, bias: str) -> Table | None:
+    """Return the area that each row's settings dominate in accuracy and a bias on every graph, and the average rank."""
+    frame = hypervolume_frames(found)[bias]
+    labels = [label for label in found.labels if label in frame.columns]
     if not labels:
         return None
     content: Columns = {"method": labels}
-    for bias, frame in areas.items():
-        rank = frame.rank(axis=1, ascending=False).mean()
-        for graph in frame.index:
-            entries = [number(frame.loc[graph, label], 0) for label in labels]
-            content[f"{graph}: {symbol(bias)}"] = emphasised(entries, lowest=False)
-        content[f"rank, {symbol(bias)}"] = emphasised([number(rank[label], 1) for label in labels], lowest=True)
-    return table("benchmark-hypervolume", content)
+    for graph in frame.index:
+        content[str(graph)] = emphasised([number(frame.loc[graph, label], 0) for label in labels], lowest=False)
+    rank = frame.rank(axis=1, ascending=False).mean()
+    content["rank"] = emphasised([number(rank[label], 1) for label in labels], lowest=True)
+    return table(f"benchmark-hypervolume-{bias.lower()}", content)
 
 
 def hypervolume_frames(found: BenchmarkResults) -> dict[str, pd.DataFrame]:
@@ -130,27 +128,47 @@ def hypervolume_frames(found: BenchmarkResults) -> dict[str, pd.DataFrame]:
 
 
 def worth_table(found: BenchmarkResults) -> Table | None:
-    """Answer for each graph: is GMMD worth it? Who is undominated, where is GMMD, and does the graph help?"""
+    """Answer for each graph: is GMMD worth it? How many rows are undominated, where is GMMD, and do the edges help?"""
     rows: list[Row] = []
     for graph in found.protocol.graphs:
         gain = graph_gain(found, graph)
         if gain is None:
             continue
         row: Row = {"graph": graph, "gain of the edges, ACC": signed(gain)}
-        row["the graph helps"] = "yes" if gain.low > 0 else "no: it costs" if gain.high < 0 else "not shown"
+        row["do they help?"] = "yes" if gain.low > 0 else "no, they cost" if gain.high < 0 else "not shown"
         for bias in BIASES:
             kept, beaten = undominated(found, graph, bias)
-            on_front = [label for label, is_on_front in kept.items() if is_on_front]
-            ours = OURS if bias == "DP" else f"{OURS}, eo"
-            row[f"undominated in ACC and {symbol(bias)}"] = listed([f"*{x}*" if x in on_front else x for x in kept])
-            if ours in kept:
-                row[f"{ours}: {symbol(bias)}"] = "on the front" if ours in on_front else "undominated"
-            elif ours in beaten:
-                row[f"{ours}: {symbol(bias)}"] = f"dominated by {listed(beaten[ours])}"
-            else:
-                row[f"{ours}: {symbol(bias)}"] = MISSING
+            row[f"front of ACC and {symbol(bias)}"] = listed([label for label, on_front in kept.items() if on_front])
+            row[f"undominated, {symbol(bias)}"] = f"{len(kept)} of {len(kept) + len(beaten)}"
+            for label in (OURS, AUTO) if bias == "DP" else (OURS_EO,):
+                row[f"{label}, {symbol(bias)}"] = _place(label, kept, beaten)
         rows.append(row)
     return table("benchmark-worth", rows, words=len(rows[0])) if rows else None
+
+
+def _place(label: str, kept: Mapping[str, bool], beaten: Mapping[str, Sequence[str]]) -> str:
+    if label in kept:
+        return "front" if kept[label] else "undominated"
+    return f"dominated by {listed(list(beaten[label]))}" if label in beaten else MISSING
+
+
+def undominated_table(found: BenchmarkResults, bias: str) -> Table | None:
+    """Return for every row and graph whether another dominates it."""
+    graphs = [graph for graph in found.protocol.graphs if found.by_split(graph)]
+    if not graphs:
+        return None
+    places = {graph: undominated(found, graph, bias) for graph in graphs}
+    rows: list[Row] = []
+    for label in found.labels:
+        row: Row = {"method": label}
+        for graph, (kept, beaten) in places.items():
+            place = _place(label, kept, beaten)
+            by = len(beaten.get(label, ()))
+            row[graph] = Entry(f"by {by}" if by else place, "best" if place == "front" else "")
+        free = sum(label in kept for kept, _ in places.values())
+        row["undominated"] = f"{free} of {sum(label in kept or label in beaten for kept, beaten in places.values())}"
+        rows.append(row)
+    return table(f"benchmark-undominated-{bias.lower()}", rows)
 
 
 def effect_table(found: BenchmarkResults, metric: str) -> Table | None:
@@ -220,7 +238,9 @@ def budget_table(found: BenchmarkResults) -> Table:
 def all_tables(found: BenchmarkResults, reference: str) -> list[Table]:
     """Return all tables that there are results for, the answer first."""
     graphs: Sequence[str] = found.protocol.graphs
-    made = [worth_table(found), *(metric_table(found, graph) for graph in graphs), hypervolume_table(found)]
+    made = [worth_table(found), *(undominated_table(found, bias) for bias in BIASES)]
+    made += [hypervolume_table(found, bias) for bias in BIASES]
+    made += [metric_table(found, graph) for graph in graphs]
     made += [effect_table(found, metric) for metric in ("DP", "EO", "ACC")]
     made += [variance_table(found), *(difference_table(found, graph, reference) for graph in graphs)]
     return [*(each for each in made if each is not None), budget_table(found)]

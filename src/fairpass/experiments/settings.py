@@ -18,6 +18,7 @@ _SETTINGS = read_toml("settings.toml")
 DATASETS: tuple[str, ...] = tuple(_SETTINGS["scales"])
 GMMDS: Mapping[str, str] = _SETTINGS["gmmds"]
 BASELINES: Mapping[str, str] = _SETTINGS["baselines"]
+LATER: Mapping[str, str] = _SETTINGS["later"]
 FAIRNESS: Mapping[str, Sequence[Mapping[str, Any]]] = _SETTINGS["fairness"]
 SAMPLES: Mapping[str, int] = _SETTINGS["samples"]
 SWEEP_EPOCHS: Mapping[str, int] = _SETTINGS["sweep_epochs"]
@@ -59,6 +60,12 @@ def baseline(name: str, dataset: str, backbone: Backbone = "gcn") -> tuple[Confi
     if dataset == "german" and name in ("edits", "mmd"):
         grid += [c.but(num_layers=1, training=_PUBLIC if name == "mmd" else {}) for c in grid]
     return scaled(dataset, *grid)
+
+
+def later(name: str, dataset: str) -> tuple[Configuration, ...]:
+    """Return a method that was published after the paper, with its defaults."""
+    parameters = _SETTINGS["later_parameters"].get(name, {})
+    return scaled(dataset, Configuration(name, parameters, {**_COMMON, **_SETTINGS["later_training"]}))
 
 
 def papers(name: str, dataset: str, *, lambda_f: tuple[float, ...] = (1.0, 5.0)) -> tuple[Configuration, ...]:

@@ -29,7 +29,8 @@ _PAPERS = "paper's, "  # starts the labels of the paper's variants in the ablati
 
 def _main_cells(d: str) -> list[Cell]:
     compared = [Cell(d, label, candidates) for label, candidates in settings.methods(d).items()]
-    return [Cell(d, CONSTANT, settings.MAJORITY, (0,)), *compared]
+    later = [Cell(d, label, settings.later(name, d)) for label, name in settings.LATER.items()]
+    return [Cell(d, CONSTANT, settings.MAJORITY, (0,)), *later, *compared]
 
 
 def _main_tables(found: ItemResults) -> list[Table]:

@@ -30,7 +30,8 @@ def test_list(run: Run, data_dir: Path) -> None:
         assert row[1:3] == [f"{spec.statistics.nodes:,}", f"{spec.statistics.undirected_edges:,}"]
         shares = (spec.statistics.label_homophily, spec.statistics.sensitive_homophily)
         assert row[4:6] == ["-" if share is None else f"{share:.3f}" for share in shares]
-        assert " ".join(row[7:]) == ("included" if spec.embedded else "needs download")
+        status = "included" if spec.embedded else "available" if is_available(name) else "needs download"
+        assert " ".join(row[7:]) == status
         (section,) = (part for part in result.stdout.split("\n\n") if part.startswith(f"{name}: {spec.title}"))
         words = " ".join(section.split())
         for text in (spec.licence, spec.source, spec.label.column, spec.sensitive.column, *spec.caveats):

@@ -152,7 +152,8 @@ def number(value: float | None, digits: int = 2, std: float | None = None) -> En
 def emphasised(entries: Sequence[Entry], *, lowest: bool, groups: Sequence[Hashable] | None = None) -> list[Entry]:
     """Mark the best and the second best entries of each group; None stands for no group."""
     values = pd.Series([math.nan if entry.value is None else round(entry.value, 2) for entry in entries], dtype=float)
-    places = values.groupby([0] * len(values) if groups is None else list(groups)).rank("dense", ascending=lowest)
+    of_group = pd.Series([0] * len(values) if groups is None else list(groups), dtype=object)
+    places = values.groupby(of_group).rank("dense", ascending=lowest)
     return [replace(entry, emphasis=_EMPHASIS.get(place, "")) for entry, place in zip(entries, places, strict=True)]
 
 

@@ -79,9 +79,9 @@ class FairINV(networks.Published):
     }
 
     def build(self, task: Task) -> Program:
-        return _Invariant(self.network(task), self)
+        return _Invariant(self._network(task), self)
 
-    def network(self, task: Task) -> GNN:
+    def _network(self, task: Task) -> GNN:
         return GNN(self.backbone, networks.widths(self, task), self.dropout)
 
 
@@ -165,7 +165,7 @@ def invariance_penalty(assignments: Tensor, gradients: Tensor) -> Tensor:
 
 def _reference_logits(task: Task, settings: FairINV, training: Training) -> Tensor:
     """Return the logits of a new reference model for the training nodes, `(n, C)`."""
-    program = networks.Network(settings.network(task)).to(task.device)
+    program = networks.Network(settings._network(task)).to(task.device)
     program.configure(training)
     for _ in range(settings.reference_epochs):
         program.step(task)

@@ -66,6 +66,8 @@ def _draw_front(ax: Axes, found: BenchmarkResults, graph: str, bias: str) -> Non
         ax.errorbar(
             points[label][1], points[label][0], **errors, color=colour, marker=marker, markersize=4, linewidth=0.5
         )
+    if not points:
+        return
     best = front(list(points.values()))
     ax.step([bias for _, bias in best], [acc for acc, _ in best], where="post", color="black", linewidth=0.8, zorder=0)
     on_front = sorted((point, label) for label, point in points.items() if point in best)

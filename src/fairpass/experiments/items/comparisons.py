@@ -28,9 +28,11 @@ _PAPERS = "paper's, "  # starts the labels of the paper's variants in the ablati
 
 
 def _main_cells(d: str) -> list[Cell]:
-    compared = [Cell(d, label, candidates) for label, candidates in settings.methods(d).items()]
-    later = [Cell(d, label, settings.later(name, d)) for label, name in settings.LATER.items()]
-    return [Cell(d, CONSTANT, settings.MAJORITY, (0,)), *later, *compared]
+    compared = settings.methods(d)
+    ours = {label: compared.pop(label) for label in [*compared] if label not in ("GCN", *settings.BASELINES)}
+    later = {label: settings.later(name, d) for label, name in settings.LATER.items()}
+    cells = [Cell(d, label, candidates) for label, candidates in (compared | later | ours).items()]
+    return [Cell(d, CONSTANT, settings.MAJORITY, (0,)), *cells]
 
 
 def _main_tables(found: ItemResults) -> list[Table]:

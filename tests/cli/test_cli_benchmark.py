@@ -1,0 +1,72 @@
+"""`fairpass benchmark` and `fairpass attribute` on a small graph, and what they refuse."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+RunJson = Callable[..., Any]
+
+SMALL = ("--graphs", "german", "--methods", "constant,logistic,exponentiated-gradient", "--splits", "2")
+
+
+def test_benchmark_resumes_and_shows_what_it_found(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    shown = run("benchmark", *SMALL, "--reference", "logistic", "--out", tmp_path)
+    assert shown.exit_code == 0, shown.stderr
+    assert "German: all methods over random splits" in shown.stdout
+    words = " ".join(shown.stdout.split())
+    assert "Minimum detectable difference: with 250 test nodes" in words
+    assert (tmp_path / "benchmark-differences-german.csv").exists()
+    document = run_json("benchmark", *SMALL, "--reference", "logistic", "--out", tmp_path, "--json")
+    assert (document["made"], document["failed"]) == (0, 0)
+    assert document["runs"] == 4 * (1 + 3 + 1)
+    assert any(table["name"] == "benchmark-german" for table in document["tables"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--graphs", "moon"), "must be among"),
+        (("--methods", "moon"), "must be one of"),
+        (("--graphs", "german", "--methods", "mlp", "--reference", "gcn"), "'--reference' must be one of the methods"),
+    ],
+)
+def test_benchmark_refuses_before_any_work(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = run("benchmark", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+ATTRIBUTE = ("attribute", "mmd", "german", "--splits", "2", "--seeds", "1", "--epochs", "3", "--encoders", "gcn")
+
+
+def test_attribute(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    shown = run(*ATTRIBUTE, "--out", tmp_path)
+    assert shown.exit_code == 0, shown.stderr
+    assert "mmd on german: effect of fairness" in shown.stdout
+    assert "resolved" in shown.stdout
+    document = run_json(*ATTRIBUTE, "--out", tmp_path, "--json")
+    assert document["control"]["parameters"]["weight"] == 0.0
+    assert document["detectable"]["nodes"] == 250
+    assert set(document["metrics"]["DP"]) >= {"estimate", "low", "high", "resolved", "components"}
+    assert len(list((tmp_path / "records").iterdir())) == 4
+    json.dumps(document, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("attribute", "gcn", "german"), "must have fairness to switch off (got GCN, a plain method)"),
+        (("attribute", "moon", "german"), "'method' must be one of"),
+        (("attribute", "mmd", "moon"), "there is no data set 'moon'"),
+        (("attribute", "fmp", "german", "--encoders", "gcn"), "fmp has no choice of network"),
+    ],
+)
+def test_attribute_refuses(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert message in " ".join(result.stderr.split())

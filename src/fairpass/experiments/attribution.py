@@ -83,7 +83,8 @@ class Attribution:
             chosen = tuple(dict.fromkeys([own, *(ENCODERS[name] if encoders is None else encoders)]))
             for encoder in chosen:
                 _with_encoder(configuration, encoder).classifier()  # raises for an unknown one
-        return cls(graph, configuration, store or RunStore(), splits, seeds, chosen, is_own)
+        kept = RunStore() if store is None else store  # an empty store is false
+        return cls(graph, configuration, kept, splits, seeds, chosen, is_own)
 
     def name_of_split(self, split: int) -> str:
         return f"{self.graph}, split {split}" if self.is_own else self.graph

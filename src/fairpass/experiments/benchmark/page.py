@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from fairpass.experiments.benchmark.claims import benchmark_claims
 from fairpass.experiments.benchmark.figures import all_figures
 from fairpass.experiments.benchmark.protocol import BUDGET
 from fairpass.experiments.benchmark.results import BenchmarkResults
@@ -43,6 +44,8 @@ def benchmark_section(found: BenchmarkResults, docs: Path, figures: str, referen
             path = write_figure(drawn[name], docs / figures / f"{name}.svg")
             caption = TEXTS["figures"][name]["caption"]
             yield f"![{caption}]({figures}/{path.name})\n\n*{caption}*"
+    yield "**What the paper claims, and whether we see it over many splits**"
+    yield "\n".join(f"- {claim.text} *{claim.sentence}*" for claim in benchmark_claims(found))
 
 
 def _extent(found: BenchmarkResults) -> str:

@@ -24,6 +24,8 @@ ONLY_HELP = (
     ["datasets", "fetch"],
     ["tune"],
     ["reproduce"],
+    ["benchmark"],
+    ["attribute"],
     ["run", "fairpass.toml", "--max-dp"],
     ["init", "nodes.csv"],
     ["compare", "german", "--methods", "all"],

@@ -20,7 +20,6 @@ AXES = {
     "cases-credit": (6, 0),
     "cases-bail": (6, 0),
     "runtime": (3, 1),
-    "pareto": (6, 2),
 }
 
 

@@ -176,10 +176,3 @@ def test_times_are_per_epoch_and_relative_to_gcn(results: AllResults) -> None:
     assert rows["GCN"]["German: ms per epoch"].value == pytest.approx(1000 * run["seconds"] / run["epochs"])
     assert rows["GCN"]["German: × GCN"].text == "1.0"
     assert rows["EDITS"]["Credit: paper, s"].text == "260.5"
-
-
-def test_hypervolumes_are_shares(results: AllResults) -> None:
-    (table,) = results["pareto"].tables
-    values = [entry.value for row in table.rows for entry in row[1:]]
-    assert all(value is not None and 0 <= value <= 100 for value in values)
-    assert "Reference points" in table.notes[-1]

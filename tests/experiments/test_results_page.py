@@ -47,7 +47,7 @@ def test_the_page_has_every_item_with_its_command(page: Path) -> None:
 
 def test_the_page_shows_figures_that_exist(page: Path) -> None:
     shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", page.read_text())
-    assert len(shown) == 10
+    assert len(shown) == 9
     assert all((page.parent / path).stat().st_size > 1000 for path in shown)
 
 

@@ -4,7 +4,7 @@ All methods share one rule: epoch, threshold and configuration are chosen on val
 The baselines have their authors' hyper-parameters where these are known, plus the small grids below.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fairpass.experiments.paper import PAPERS
@@ -19,7 +19,6 @@ DATASETS: tuple[str, ...] = tuple(_SETTINGS["scales"])
 GMMDS: Mapping[str, str] = _SETTINGS["gmmds"]
 BASELINES: Mapping[str, str] = _SETTINGS["baselines"]
 LATER: Mapping[str, str] = _SETTINGS["later"]
-FAIRNESS: Mapping[str, Sequence[Mapping[str, Any]]] = _SETTINGS["fairness"]
 SAMPLES: Mapping[str, int] = _SETTINGS["samples"]
 SWEEP_EPOCHS: Mapping[str, int] = _SETTINGS["sweep_epochs"]
 PARTS_EPOCHS: Mapping[str, int] = _SETTINGS["parts_epochs"]

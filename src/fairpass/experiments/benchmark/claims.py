@@ -78,8 +78,9 @@ def _simple(tables: Tables) -> Verdict:
 def _effect(graph: str, found: BenchmarkResults, bias: str) -> Verdict:
     """Check that the fair layers themselves lower a bias; for equal opportunity, those that aim at it."""
     label = OURS if bias == "DP" else f"{OURS} (eo)"
-    entry = next(entry for entry in found.protocol.entries if entry.label == label)
-    effects = found.effects(graph, entry)
+    entries = [entry for entry in found.protocol.entries if entry.label == label]
+    require(entries)
+    effects = found.effects(graph, entries[0])
     require(effects)
     interval = bootstrap_interval(effects[bias].dropna())
     return interval.high < 0, f"{interval.estimate:+.1f}, {interval.low:+.1f} to {interval.high:+.1f}"

@@ -2,8 +2,8 @@
 
 from fairpass.experiments.items.comparisons import ABLATION, BACKBONES, BEYOND, MAIN
 from fairpass.experiments.items.studies import CASES, RUNTIME, STATS, THEORY
-from fairpass.experiments.items.sweeps import ALPHA, HYPER, LAYERS, MLP, PARETO
+from fairpass.experiments.items.sweeps import ALPHA, HYPER, LAYERS, MLP
 
 # In the order of the results page.
-_ALL = (STATS, MAIN, BACKBONES, ABLATION, HYPER, LAYERS, THEORY, ALPHA, MLP, CASES, RUNTIME, PARETO, BEYOND)
+_ALL = (STATS, MAIN, BACKBONES, ABLATION, HYPER, LAYERS, THEORY, ALPHA, MLP, CASES, RUNTIME, BEYOND)
 ITEMS = {item.name: item for item in _ALL}

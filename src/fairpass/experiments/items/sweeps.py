@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 
 from fairpass.experiments import settings
 from fairpass.experiments.cells import METRICS, Cell, CellResult
-from fairpass.experiments.figures import GREY, grid, style
+from fairpass.experiments.figures import grid, style
 from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, Verdict, claim, compare, require
 from fairpass.experiments.settings import GMMDS
-from fairpass.experiments.tables import MISSING, Columns, Table, emphasised, metric_tables, number, table
+from fairpass.experiments.tables import MISSING, metric_tables
 from fairpass.experiments.texts import TITLES
 from fairpass.metrics.catalog import BY_LABEL, UNFAIRNESS
-from fairpass.tuning.front import dominated_area, non_dominated
 
 _ALPHAS = (0.03, 0.1, 0.3, 0.7, 1.0, 3.0, 10.0)
 _BIASES = tuple(metric.label for metric in UNFAIRNESS)
@@ -149,70 +148,6 @@ def _better(line: pd.DataFrame, metric: str, first: Sequence[float], second: Seq
     return compare(one, other, *words, lower=metric == "bias")
 
 
-def _pareto_cells(d: str) -> list[Cell]:
-    """Return every method with fairness weighed little to much; GCN for comparison."""
-    start = {label: candidates[0] for label, candidates in settings.methods(d).items()}
-    cells = [Cell(d, "GCN", (start["GCN"],))]
-    for label, steps in settings.FAIRNESS.items():
-        # The most accurate threshold, because one chosen for fairness hides what the method did.
-        training = {"threshold": "accuracy"} | ({"epochs": settings.PARTS_EPOCHS[d]} if label in GMMDS else {})
-        for step, changes in enumerate(steps):
-            candidate = start[label].but(training=training, **changes)
-            cells.append(Cell(d, label, (candidate,), at={"step": step, **changes}))
-    return cells
-
-
-def _points(results: Iterable[CellResult], bias: str) -> list[tuple[float, float]]:
-    return [(result.mean("ACC"), result.mean(bias)) for result in results]
-
-
-def _front(results: Iterable[CellResult], bias: str) -> list[tuple[float, float]]:
-    """Return accuracy and bias of the results that no other beats, near-constant ones apart."""
-    points = _points((result for result in results if not result.is_near_constant), bias)
-    return sorted(points[i] for i in non_dominated(points))
-
-
-def _pareto_tables(found: ItemResults) -> list[Table]:
-    labels, references = found.labels(), []
-    content: Columns = {"method": labels}
-    for (title, dataset), bias in product(found.datasets().items(), _BIASES):
-        accuracies, biases = zip(*_points(found.of(dataset), bias), strict=True)
-        reference = min(accuracies), max(biases)
-        whole = (max(accuracies) - reference[0]) * reference[1]
-        entries = []
-        for label in labels:
-            results = found.of(dataset, label)
-            area = dominated_area(_front(results, bias), reference=reference)
-            entries.append(number(100 * area / whole if results and whole > 0 else None, 1))
-        symbol = BY_LABEL[bias].symbol
-        content[f"{title}: {symbol}"] = emphasised(entries, lowest=False)
-        references.append(f"{title} ACC {reference[0]:.1f}, {symbol} {reference[1]:.1f}")
-    return [table("pareto", content, references="; ".join(references))]
-
-
-def _pareto_figures(found: ItemResults) -> dict[str, Figure]:
-    key = {label: style(label, linestyle="-") for label in found.labels()}
-    key["near constant"] = {"marker": "o", "color": GREY, "markerfacecolor": "white", "linestyle": ""}
-    return grid(found, _BIASES, _fronts, key=key, sharey="row")
-
-
-def _fronts(ax: Axes, found: ItemResults, dataset: str, bias: str) -> None:
-    for label in found.labels():
-        results = found.of(dataset, label)
-        front = _front(results, bias)
-        # From a point to the next more accurate one nothing better was found, so these are steps, not slopes.
-        line = style(label, linestyle="-", marker="", drawstyle="steps-post", linewidth=1, alpha=0.8)
-        ax.plot([bias for _, bias in front], [accuracy for accuracy, _ in front], **line)
-        dot = style(label, linestyle="", markersize=5, clip_on=False)
-        for result, (accuracy, unfairness) in zip(results, _points(results, bias), strict=True):
-            face = "white" if result.is_near_constant else dot["color"]
-            ax.plot(unfairness, accuracy, markerfacecolor=face, **dot)
-    ax.set_xlabel(f"{BY_LABEL[bias].symbol} (%)")
-    ax.set_xlim(left=0)
-    if bias == _BIASES[0]:
-        ax.set_title(TITLES[dataset], loc="left", fontweight="bold")
-
-
 # What the paper claims about a line: the claim, its check, and the check's arguments.
 _CHECKS: Mapping[str, Sequence[tuple[Any, ...]]] = {
     "layers": (
@@ -234,4 +169,3 @@ HYPER = Item("hyper", _WEIGHTS, _TABLES, _weight_claims, _HEAT_MAPS, figure_only
 LAYERS = Item("layers", _LAYERS, _TABLES, _line_claims, _lines, figure_only=True, drawn_from=2)
 ALPHA = Item("alpha", _WIDTHS, _TABLES, _line_claims, _lines, figure_only=True, drawn_from=2)
 MLP = Item("mlp", _DEPTHS, _TABLES, _line_claims, _lines, figure_only=True, drawn_from=2)
-PARETO = Item("pareto", _pareto_cells, _pareto_tables, make_figures=_pareto_figures, drawn_from=2)

@@ -205,7 +205,7 @@ def test_operator_is_that_of_the_sampled_graph(data: Data, backbone: Backbone, k
     graph = data if kind == "undirected" else uneven(data)
     sampler = NeighbourSampler(Task(graph), BeMap(backbone=backbone))
     drawn = sampler.draw_neighbours()
-    mine = sampler.operator(drawn)
+    mine = sampler.subgraphs.operator(drawn, both_ways=False)
     edges = torch.stack([sampler.pattern.col, sampler.pattern.row])[:, drawn]
     if kind == "uneven" and backbone == "sage":  # node 3 is its own neighbour
         edges = torch.cat([edges, torch.tensor([[3], [3]])], 1)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fairpass.methods import networks
 from fairpass.methods.base import NodeClassifier
+from fairpass.methods.edge_dropout import Subgraphs
 from fairpass.nn import GNN, SparseOperator
 from fairpass.nn.convolution import Backbone
 from fairpass.parameters import Choice, Uniform, parameter
@@ -81,15 +82,12 @@ class NeighbourSampler:
     """Draws graphs in which every node has only some of its neighbours, and a backbone's operator on them."""
 
     def __init__(self, task: Task, settings: BeMap) -> None:
-        self.pattern, self.dtype, self.backbone = task.operator("gat"), task.x.dtype, settings.backbone
+        self.subgraphs = Subgraphs(task, settings.backbone)
+        self.pattern, self.loop = self.subgraphs.pattern, self.subgraphs.loop
         row, col = self.pattern.row, self.pattern.col
-        self.loop = row == col
-        # The pattern has a loop at every node; only nodes with a loop in the graph are their own neighbours.
-        source, target = task.edge_index
-        self.is_own_neighbour = self.loop & torch.isin(row, source[source == target])
         groups = torch.arange(task.num_groups, device=task.device)
-        member = (task.sens[:, None] == groups).to(self.dtype)
-        neighbours = self.pattern.with_values((~self.loop).to(self.dtype)) @ member
+        member = (task.sens[:, None] == groups).to(task.x.dtype)
+        neighbours = self.pattern.with_values((~self.loop).to(task.x.dtype)) @ member
         quotas = draws_per_group(neighbours.long(), member.long(), settings.beta, settings.minimum)
         is_known = task.sens[col] >= 0
         if settings.balanced:
@@ -121,7 +119,7 @@ class NeighbourSampler:
         self.drawn = (place < quotas[self.urn]).nonzero().flatten()
 
     def draw(self) -> SparseOperator:
-        return self.operator(self.draw_neighbours())
+        return self.subgraphs.operator(self.draw_neighbours(), both_ways=False)
 
     def draw_neighbours(self) -> Tensor:
         """Return which entries of the pattern are drawn; a node itself is not among its neighbours.
@@ -137,25 +135,6 @@ class NeighbourSampler:
         drawn = self.always.clone()
         drawn[self.entries[keys.argsort()[self.drawn]]] = True
         return drawn
-
-    def operator(self, drawn: Tensor) -> SparseOperator:
-        """Return the backbone's operator of a graph with only some of the entries.
-
-        The others are set to zero in the same pattern; only attention, which has no zeros, needs a new pattern.
-        """
-        pattern = self.pattern
-        if self.backbone == "gat":
-            edges = torch.stack([pattern.col, pattern.row])[:, drawn]
-            return SparseOperator.from_edge_index(edges, pattern.num_nodes, "gat", dtype=self.dtype)
-        values = (drawn | (self.is_own_neighbour if self.backbone == "sage" else self.loop)).to(self.dtype)
-        if self.backbone != "gin":
-            degrees = (pattern.with_values(values) @ values.new_ones((pattern.num_nodes, 1)))[:, 0]
-            if self.backbone == "sage":
-                values = values / degrees[pattern.row].clamp(min=1)
-            else:
-                scale = degrees.rsqrt()
-                values = values * scale[pattern.row] * scale[pattern.col]
-        return SparseOperator(pattern.with_values(values), pattern.transposed_with_values(values))
 
 
 def draws_per_group(neighbours: Tensor, member: Tensor, beta: float, minimum: int) -> Tensor:

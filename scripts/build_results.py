@@ -43,10 +43,10 @@ def whole_rounds(store: RunStore) -> BenchmarkResults:
 
 
 def pack_benchmark(source: Path, target: Path) -> dict[Path, int]:
-    """Write the benchmark's records into one file for each graph; return how many each has."""
+    """Write the records of the benchmark's whole rounds into one file for each graph; return how many each has."""
     store = RunStore(source)
     keys: dict[str, list[str]] = {}
-    for record in store:
+    for record in whole_rounds(store).records:
         keys.setdefault(record["dataset"], []).append(record["key"])
     return {target / f"{graph}.jsonl": store.pack(found, target / f"{graph}.jsonl") for graph, found in keys.items()}
 

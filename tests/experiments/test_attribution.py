@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.experiments.made_up import record
-from tests.methods.ingredients import small_graph
 
+from fairpass.datasets import synthetic
 from fairpass.errors import DataError
 from fairpass.experiments.attribution import Attribution
 from fairpass.runs import Configuration, RunStore
@@ -90,14 +90,14 @@ def test_nothing_succeeded() -> None:
     for spec in made.specs():
         made.store.add({**record(spec), "error": "it broke", "test": {}, "validation": {}})
     assert made.failures == {"it broke": 4}
-    with pytest.raises(DataError, match=r"no run of mmd or its control succeeded \(it broke\)"):
+    with pytest.raises(DataError, match=r"no split has both a run of mmd and one of its control \(it broke\)"):
         made.effect("DP")
 
 
 def test_own_graphs_are_given_for_each_split() -> None:
     made = Attribution.of("people", MMD, splits=2, seeds=1, encoders=[], is_own=True)
-    assert made.run(graphs=lambda split: small_graph(seed=split)) == 4
-    assert made.run(graphs=lambda split: small_graph(seed=split)) == 0
+    assert made.run(graphs=lambda split: synthetic(150, seed=split)) == 4
+    assert made.run(graphs=lambda split: synthetic(150, seed=split)) == 0
     document = made.to_dict()
     assert document["graph"] == "people"
     assert document["control"]["parameters"]["weight"] == 0.0

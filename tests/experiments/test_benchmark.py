@@ -227,8 +227,8 @@ def test_effects_against_the_control(three: BenchmarkResults) -> None:
     made = effect_table(found, "DP")
     assert made is not None
     assert [[entry.text for entry in row] for row in made.rows] == [
-        ["mmd", "-3.0 ± 0.0", "1 of 1"],
-        ["fmp", "-6.0 ± 0.0", "1 of 1"],
+        ["mmd", "-3.0 [-3.0, -3.0]", "1 of 1"],
+        ["fmp", "-6.0 [-6.0, -6.0]", "1 of 1"],
     ]
     moved = variance_table(found)
     assert moved is not None

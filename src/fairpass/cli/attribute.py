@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
@@ -32,6 +34,7 @@ def attribute(
         from fairpass.experiments.attribution import Attribution
         from fairpass.metrics.detectable import detectable
         from fairpass.runs import Configuration, RunStore, executor_for
+        from fairpass.training import fingerprint
 
     found = methods.method(method)
     parameters = parse_parameters(found, settings or ())
@@ -42,7 +45,17 @@ def attribute(
     scale = graph.given.get("scale", "standard")
     configuration = Configuration.of(model.with_params(training=chosen)).but(scale=scale)
     names = None if encoders is None else [name.strip() for name in encoders.split(",")]
-    title = graph.name or f"{graph.nodes}"
+    refused = {"split_seed": "--split-seed", "split": "--split"}
+    if not is_own:
+        refused["keep_sensitive"] = "--keep-sensitive or --drop-sensitive"
+    for name, flag in refused.items():
+        if name in graph.given:
+            raise typer.BadParameter(f"{flag} cannot be used here: runs have random splits, and a benchmark's features")
+    configuration.control()  # a plain method is refused before the graph is read
+    first = graph.load(split_seed=0)
+    choose_threads(first)
+    # Records of own tables are found by what is in them.
+    title = graph.name if graph.name else f"{Path(str(graph.nodes)).stem}-{fingerprint(first)[:12]}"
     attribution = Attribution.of(
         title,
         configuration,
@@ -52,8 +65,6 @@ def attribute(
         encoders=names,
         is_own=is_own,
     )
-    first = graph.load(split_seed=0)
-    choose_threads(first)
 
     def own(split: int) -> "Data":
         return first if split == 0 else graph.load(split_seed=split)

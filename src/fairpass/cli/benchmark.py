@@ -40,29 +40,33 @@ def benchmark(
     for graph in protocol.graphs:
         fetch(graph)  # before any work
     store = RunStore(out / "records")
-    if not resume:
-        store.forget(protocol.specs())
-    todo = len(store.missing(protocol.specs()))
-    if todo < len(protocol.specs()):
-        note(f"{len(protocol.specs()) - todo:,} of {len(protocol.specs()):,} runs are already in {store.directory}")
+    total = len(protocol.specs())
+    missing = len(store.missing(protocol.specs())) if resume else total
+    if missing < total:
+        note(f"{total - missing:,} of {total:,} runs are already in {store.directory}")
+    # The controls come on top: one for each fair row, split and seed.
+    fair = sum(entry.is_fair for entry in protocol.entries)
+    todo = missing + (round(fair * sum(protocol.splits.values()) * seeds * missing / total) if controls else 0)
     choose_threads()
-    before = 0
     with bar(todo, store.directory, "the same command without --fresh") as show:
 
         def show_state(state: "Progress") -> None:
-            show(min(todo, before + state.done), state.what, f"{before + state.done:,}/{todo:,} runs")
+            show(min(todo, state.done), state.what, f"{state.done:,}/{todo:,} runs")
 
         show(0, "Training", f"0/{todo:,} runs")
-        made = run_benchmark(protocol, store, executor=executor_for(jobs), progress=show_state, controls=controls)
+        executor = executor_for(jobs)
+        made = run_benchmark(
+            protocol, store, executor=executor, progress=show_state, controls=controls, again=not resume
+        )
     found = BenchmarkResults(protocol, store)
     with working("Drawing"):
         written = write_benchmark(found, out, reference)
     tables = [each for each in (worth_table(found), *(metric_table(found, g) for g in protocol.graphs)) if each]
     failures = sum(map(len, found.failures.values()))
     if failures:
-        output.warn(f"{failures:,} of {len(protocol.specs()):,} runs ended with an error; the tables name them")
+        output.warn(f"{failures:,} of {total:,} runs ended with an error; the tables name them")
     yield {
-        "runs": len(protocol.specs()),
+        "runs": total,
         "made": made,
         "failed": failures,
         "records": str(store.directory),

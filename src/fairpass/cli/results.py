@@ -47,7 +47,7 @@ def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: s
     counts = data.y[data[f"{split}_mask"] & (data.y >= 0)].bincount()
     most_frequent = int(counts.argmax())
     share = float(counts[most_frequent] / counts.sum())
-    limit = detectable_by(evaluation).sentence.replace("test nodes", f"{_SPLITS[split]} nodes")
+    limit = detectable_by(evaluation).in_words(_SPLITS[split])
     notes = [*_notes(evaluation, data.label_names[most_frequent], share), limit]
     section("What to know", bullets(notes))
 

@@ -1,5 +1,6 @@
 """What does fairness change? A method against its own control, and what else moves the numbers."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from fairpass.errors import DataError
 from fairpass.experiments.cells import METRICS
 from fairpass.experiments.inference import Floats, Interval, bootstrap_interval, variance_components
 from fairpass.experiments.tables import Row, Table, number, table
+from fairpass.files import finite
 from fairpass.methods import method
 from fairpass.metrics.catalog import BY_LABEL
 from fairpass.runs import Configuration, Executor, Progress, RunSpec, RunStore, run
@@ -130,7 +132,8 @@ class Attribution:
         values = self.values(metric, self.own)
         differences = values[0] - values[1]
         if np.isnan(differences).all():
-            raise DataError(f"no run of {self.configuration.method} or its control succeeded ({self._first_error()})")
+            name = self.configuration.method
+            raise DataError(f"no split has both a run of {name} and one of its control ({self._first_error()})")
         kept = differences[~np.isnan(differences).all(axis=1)]
         return bootstrap_interval(np.nanmean(kept, axis=1))
 
@@ -139,7 +142,10 @@ class Attribution:
         return str(errors[0]) if errors else "they were not made"
 
     def level(self, metric: str, arm: str) -> float:
-        return float(np.nanmean(self.values(metric, self.own)[ARMS.index(arm)]))
+        """Return the mean of an arm over the runs that have a counterpart in the other."""
+        values = self.values(metric, self.own)
+        both = ~np.isnan(values).any(axis=0)
+        return float(values[ARMS.index(arm)][both].mean())
 
     def components(self, metric: str) -> dict[str, float]:
         """Return the standard deviations that encoder, split and seed contribute, and the rest.
@@ -150,7 +156,7 @@ class Attribution:
         if np.isnan(values).any():
             return dict.fromkeys(("encoder", "split", "seed", "interaction"), np.nan)
         by_arm = [variance_components(values[:, arm], ("encoder", "split")) for arm in range(len(ARMS))]
-        return {name: fmean(each[name] for each in by_arm) for name in by_arm[0]}
+        return {name: math.sqrt(fmean(each[name] ** 2 for each in by_arm)) for name in by_arm[0]}
 
     @property
     def failures(self) -> dict[str, int]:
@@ -196,7 +202,7 @@ class Attribution:
         metrics = {}
         for metric in METRICS:
             interval = self.effect(metric)
-            components = {k: None if np.isnan(v) else v for k, v in self.components(metric).items()}
+            components = self.components(metric)
             metrics[metric] = {
                 **interval._asdict(),
                 "resolved": interval.is_resolved,
@@ -204,6 +210,10 @@ class Attribution:
                 "control": self.level(metric, "control"),
                 "components": components,
             }
+        document: dict[str, Any] = finite(self._document(metrics))
+        return document
+
+    def _document(self, metrics: dict[str, Any]) -> dict[str, Any]:
         return {
             "method": self.configuration.to_dict(),
             "control": self.configuration.control().to_dict(),

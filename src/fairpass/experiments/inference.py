@@ -89,7 +89,7 @@ def is_dominated(rival: pd.DataFrame, own: pd.DataFrame, *, better: Mapping[str,
     metric has a one-sided paired test at the full level, because all of them must reject (an intersection-union test).
     """
     for metric, is_higher in better.items():
-        gain = (rival[metric] - own[metric]).to_numpy(dtype=float) * (1 if is_higher else -1)
+        gain = (rival[metric] - own[metric]).dropna().to_numpy(dtype=float) * (1 if is_higher else -1)
         low = mean_interval(gain, level=2 * level - 1).low
         if not low > 0:
             return False

@@ -46,6 +46,7 @@ class Entry:
     emphasis: Literal["", "best", "second"] = ""
     value: float | None = None
     std: float | None = None
+    spread: str = "std"  # what `std` is, in the name of its column
 
 
 Row = dict[str, str | Entry]
@@ -116,7 +117,8 @@ class Table:
             entries = list(self.frame[name])
             columns[name] = [_csv(entry.value, entry.text) for entry in entries]
             if any(entry.std is not None for entry in entries):
-                columns[f"{name} std"] = [_csv(entry.std, MISSING) for entry in entries]
+                (spread,) = {entry.spread for entry in entries if entry.std is not None}
+                columns[f"{name} {spread}"] = [_csv(entry.std, MISSING) for entry in entries]
         return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
 
     def to_dict(self) -> dict[str, Any]:

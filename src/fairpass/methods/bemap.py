@@ -92,18 +92,18 @@ class NeighbourSampler:
         is_known = task.sens[col] >= 0
         if settings.balanced:
             counts = neighbours + member
-            scarcity = counts.amax(1) - counts.amin(1) + 1
+            imbalance = counts.amax(1) - counts.amin(1) + 1
             drawn_from, quotas = ~self.loop & is_known, quotas.flatten()
             urn = row * task.num_groups + task.sens[col]
         else:
-            scarcity = member.new_ones(task.num_nodes)
+            imbalance = member.new_ones(task.num_nodes)
             unknown = torch.bincount(row[~is_known & ~self.loop], minlength=task.num_nodes)
             drawn_from, quotas = ~self.loop, quotas.sum(1) + unknown
             urn = row
         self.always = ~self.loop & ~drawn_from
-        self._fill_urns(drawn_from.nonzero().flatten(), urn[drawn_from], quotas, scarcity[col])
+        self._fill_urns(drawn_from.nonzero().flatten(), urn[drawn_from], quotas, imbalance[col])
 
-    def _fill_urns(self, entries: Tensor, urn: Tensor, quotas: Tensor, scarcity: Tensor) -> None:
+    def _fill_urns(self, entries: Tensor, urn: Tensor, quotas: Tensor, imbalance: Tensor) -> None:
         """Keep the entries in the order of their urns, and where in that order those stand that are drawn."""
         sizes = torch.bincount(urn, minlength=len(quotas))
         # An urn that is emptied leaves no choice, nor does one that is left alone: only the others are sorted.
@@ -112,7 +112,7 @@ class NeighbourSampler:
         entries, urn = entries[is_open], urn[is_open]
         self.urn, order = urn.sort(stable=True)
         self.entries = entries[order]
-        self.scarcity = scarcity[self.entries]
+        self.imbalance = imbalance[self.entries]
         ends = sizes.where((quotas > 0) & (quotas < sizes), 0).cumsum(0)
         start = (ends - sizes)[self.urn]
         place = torch.arange(len(self.urn), device=urn.device) - start
@@ -129,7 +129,7 @@ class NeighbourSampler:
         """
         # Drawn for all entries, so that the numbers that follow are the same whatever is drawn from.
         uniform = torch.rand(len(self.loop), device=self.loop.device)[self.entries]
-        times = -torch.log1p(-uniform) * self.scarcity
+        times = -torch.log1p(-uniform) * self.imbalance
         # All urns are sorted at once: the whole part of a key is the urn, and its fraction grows with the time.
         keys = self.urn + (times / (1 + times)).double()
         drawn = self.always.clone()

@@ -39,7 +39,9 @@ class Subgraphs:
             return SparseOperator.from_edge_index(edges, pattern.num_nodes, "gat", dtype=self.dtype)
         entries = kept & ~self.loop | self.is_own_neighbour if backbone == "sage" else kept | self.loop
         values = entries.to(self.dtype)
-        if backbone != "gin":
+        if backbone == "gin":
+            values = values + self.is_own_neighbour.to(self.dtype)  # such a node counts itself twice
+        else:
             degrees = (pattern.with_values(values) @ values.new_ones((pattern.num_nodes, 1)))[:, 0]
         if backbone == "sage":
             values = values / degrees[pattern.row].clamp(min=1)

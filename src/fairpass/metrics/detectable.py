@@ -25,11 +25,16 @@ class Detectable(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        dp, eo = (f"{100 * value:.1f}" for value in self[1:])
-        return (
-            f"Minimum detectable difference: with {self.nodes:,} test nodes, a ΔDP below {dp} or a ΔEO below {eo} "
-            "points on one split can be chance alone."
-        )
+        return self.in_words("test")
+
+    def in_words(self, split: str) -> str:
+        """Return a sentence about the nodes of a split."""
+        known = {"ΔDP": self.delta_dp, "ΔEO": self.delta_eo}
+        parts = [f"a {name} below {100 * value:.1f}" for name, value in known.items() if not math.isnan(value)]
+        if not parts:
+            return f"The {self.nodes:,} {split} nodes are too few to show any difference between groups."
+        start = f"Minimum detectable difference: with {self.nodes:,} {split} nodes"
+        return f"{start}, {' or '.join(parts)} points on one split can be chance alone."
 
 
 def detectable(y: ArrayLike, sens: ArrayLike) -> Detectable:
@@ -62,14 +67,16 @@ def _largest(sizes: list[int], positives: list[list[int]]) -> Detectable:
     nodes = sum(sizes)
     dp = [detectable_difference(sizes, sum(each) / nodes) for each in positives if nodes]
     eo = [detectable_difference(each, _RECOGNISED) for each in positives]
-    return Detectable(nodes, max(dp, default=math.nan), max(eo, default=math.nan))
+    known = ([value for value in values if not math.isnan(value)] for values in (dp, eo))
+    return Detectable(nodes, *(max(values, default=math.nan) for values in known))
 
 
 def detectable_difference(sizes: list[int], rate: float, *, level: float = LEVEL) -> float:
     r"""Return the smallest difference between two groups' rates that cannot be chance alone.
 
     It is :math:`z \sqrt{r (1 - r) (1/n_0 + 1/n_1)}`: a predictor that selects both groups at the same rate `r` stays
-    below it in 95 % of all samples. With more groups it is the largest over their pairs; nan if a group is empty.
+    below it in 95 % of all samples. With more groups it is the largest over their pairs, which the widest of
+    several differences exceeds more often; nan if a group is empty.
     """
     if len(sizes) < 2 or min(sizes) <= 0:
         return math.nan

@@ -6,6 +6,7 @@ Runs arrive as the former; a repository keeps thousands of them as the latter.
 import json
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +82,7 @@ class RunStore:
 
     def add(self, record: StoredRecord) -> None:
         if self.directory is not None:
-            write_text(self.directory / f"{record['key']}.json", json.dumps(record, allow_nan=False) + "\n")
+            write_text(self.directory / f"{_file_name(record['key'])}.json", json.dumps(record, allow_nan=False) + "\n")
         self._records[record["key"]] = record
 
     def forget(self, specs: Iterable[RunSpec]) -> None:
@@ -102,6 +103,11 @@ class RunStore:
         return pd.json_normalize(rows, max_level=1)
 
 
+def _file_name(key: str) -> str:
+    """Return the key without the characters of a path: the graph may be one of the user's files."""
+    return re.sub(r"[^\w.,() -]", "_", key)
+
+
 def _checked_key(record: Any) -> str:
     """Return the key of a stored record, or raise an error if it lacks what all records have."""
     if record["error"] is None:
@@ -113,6 +119,6 @@ def _checked_key(record: Any) -> str:
 
 def _texts(directory: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(directory.glob("*.jsonl")):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             yield f"{path}, line {number}", line
-    yield from ((str(path), path.read_text()) for path in sorted(directory.glob("*.json")))
+    yield from ((str(path), path.read_text(errors="replace")) for path in sorted(directory.glob("*.json")))

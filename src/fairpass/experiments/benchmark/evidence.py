@@ -1,6 +1,6 @@
 """Conclusions with confidence: who is dominated, whether the edges help, what a split is too small to show."""
 
-from fairpass.experiments.benchmark.results import BenchmarkResults, front
+from fairpass.experiments.benchmark.results import BenchmarkResults, front, validation_score
 from fairpass.experiments.inference import Interval, is_dominated, mean_interval
 
 WITH_EDGES, WITHOUT_EDGES = ("gcn", "sage", "gin", "gat"), ("logistic", "mlp")
@@ -28,17 +28,17 @@ def undominated(found: BenchmarkResults, graph: str, bias: str) -> tuple[dict[st
 def graph_gain(found: BenchmarkResults, graph: str) -> Interval | None:
     """Return how much more accurate the best plain network with edges is than the best without, over the splits.
 
-    Which is best is decided on validation, for each split.
+    Which is best is decided on validation, for each split, by accuracy alone.
     """
     gains = []
     entries = {entry.label: entry for entry in found.protocol.entries}
     for split in range(found.protocol.splits[graph]):
         best = []
         for labels in (WITH_EDGES, WITHOUT_EDGES):
-            chosen = [found.chosen(graph, entries[label], split) for label in labels if label in entries]
+            chosen = [found.chosen(graph, entries[label], split, "ACC") for label in labels if label in entries]
             made = [each for each in chosen if each is not None]
             if made:
-                best.append(max(made, key=lambda each: each.records[0]["validation"]["ACC"]).test("ACC"))
+                best.append(max(made, key=lambda each: validation_score(each, "ACC")).test("ACC"))
         if len(best) == 2:
             gains.append(best[0] - best[1])
     return mean_interval(gains) if gains else None

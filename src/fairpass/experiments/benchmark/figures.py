@@ -15,7 +15,7 @@ from fairpass.experiments.figures import BLUE, GREEN, GREY, ORANGE, house_style,
 from fairpass.experiments.inference import bootstrap_interval, critical_difference, friedman_p_value, mean_interval
 from fairpass.methods import method
 
-# One colour and marker for each stage, so that 27 rows need no 27 colours; ours stand out.
+# One colour and marker for each stage, so that many rows need no more colours; ours stand out.
 _STAGES = {
     "plain": (GREY, "x"),
     "pre-processing": (GREEN, "s"),

@@ -45,6 +45,7 @@ def benchmark_section(found: BenchmarkResults, docs: Path, figures: str, referen
             caption = TEXTS["figures"][name]["caption"]
             yield f"![{caption}]({figures}/{path.name})\n\n*{caption}*"
     yield "**What the paper claims, and whether we see it over many splits**"
+    yield TEXTS["benchmark"]["claims"]
     yield "\n".join(f"- {claim.text} *{claim.sentence}*" for claim in benchmark_claims(found))
 
 
@@ -54,6 +55,8 @@ def _extent(found: BenchmarkResults) -> str:
     counts = whole.groupby("graph")["split"].nunique()
     splits = {int(n): [g for g in found.protocol.graphs if counts.get(g) == n] for n in sorted(set(counts))}
     words = listed([f"{n} splits of {listed(graphs)}" for n, graphs in splits.items()])
-    hours = sum(record["seconds"] for record in found.store) / 3600
+    hours = sum(record["seconds"] for record in found.records) / 3600
     rows = whole["entry"].nunique()
-    return f"{len(found.store):,} runs of {rows} rows on {len(counts)} graphs: {words}; {hours:.1f} hours on one core."
+    return (
+        f"{len(found.records):,} runs of {rows} rows on {len(counts)} graphs: {words}; {hours:.1f} hours on one core."
+    )

@@ -70,7 +70,9 @@ def entries(labels: Iterable[str] | None = None) -> tuple[Entry, ...]:
     A label is one of `benchmark.toml`, or the name of any other method, which then has its defaults as only setting.
     """
     described = _TOML["entries"]
-    wanted = [*described, *(name for name in OWN if name not in _covered())] if labels is None else list(labels)
+    wanted = (
+        [*described, *(name for name in OWN if name not in _covered())] if labels is None else [*dict.fromkeys(labels)]
+    )
     return tuple(
         _entry(label, described[label])
         if label in described
@@ -102,7 +104,10 @@ class Protocol:
         seeds: int = 1,
     ) -> "Protocol":
         """Return the default protocol, or a part of it; a small graph has twice as many splits as a large one."""
-        chosen = list(GRAPHS if graphs is None else graphs)
+        if splits < 0 or seeds < 1:
+            name, value = ("splits", splits) if splits < 0 else ("seeds", seeds)
+            raise ValueError(f"'{name}' must be at least {0 if name == 'splits' else 1} (got {value})")
+        chosen = list(dict.fromkeys(GRAPHS if graphs is None else graphs))
         for name in chosen:
             if name not in graph_names():
                 raise DataError(f"'graphs' must be among {', '.join(graph_names())} (got {name!r})")

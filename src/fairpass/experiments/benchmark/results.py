@@ -1,7 +1,7 @@
 """What the records say: for every graph, row and split the setting that validation chose, and its test metrics."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 
@@ -15,8 +15,8 @@ from fairpass.runs import Configuration, Executor, Progress, RunSpec, RunStore, 
 from fairpass.tuning.front import dominated_area, non_dominated
 
 BIASES = ("DP", "EO")
-# What validation looks at to choose a setting: everything, or accuracy and one kind of bias.
-RULES: Mapping[str, tuple[str, ...]] = {"all": METRICS, **{bias: ("ACC", bias) for bias in BIASES}}
+# What validation looks at to choose a setting: everything, accuracy alone, or accuracy and one kind of bias.
+RULES: Mapping[str, tuple[str, ...]] = {"all": METRICS, "ACC": ("ACC",), **{bias: ("ACC", bias) for bias in BIASES}}
 SIGNS = {metric: 1 if BY_LABEL[metric].higher_is_better else -1 for metric in METRICS}
 
 
@@ -27,19 +27,26 @@ def run_benchmark(
     executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
     controls: bool = True,
+    again: bool = False,
 ) -> int:
     """Make the runs that the store lacks, one round of splits after the other; return how many were made.
 
-    After the settings of a round come the controls of those that validation chose.
+    After the settings of a round come the controls of those that validation chose. With `again` all runs are made, also
+    those that the store has.
     """
     made = 0
+
+    def count_all(state: Progress) -> None:
+        if progress is not None:
+            progress(replace(state, done=made + state.done))
+
     for places in protocol.rounds():
         settings = [spec for place in places for spec in protocol.settings_on(*place)]
-        made += run(settings, store, executor=executor, progress=progress)
+        made += run(settings, store, executor=executor, again=again, progress=count_all)
         if controls:
             found = BenchmarkResults(protocol, store)
             wanted = [spec for place in places for spec in found.control_specs(*place)]
-            made += run(wanted, store, executor=executor, progress=progress)
+            made += run(wanted, store, executor=executor, again=again, progress=count_all)
     return made
 
 
@@ -148,6 +155,14 @@ class BenchmarkResults:
         return pd.DataFrame(rows, columns=columns)
 
     @cached_property
+    def records(self) -> list[StoredRecord]:
+        """The records of the protocol's runs and of the controls, as far as they were made."""
+        places = [place for each in self.protocol.rounds() for place in each]
+        specs = [*self.protocol.specs(), *(spec for place in places for spec in self.control_specs(*place))]
+        found = {spec.key: self.store.get(spec) for spec in specs}
+        return [record for record in found.values() if record is not None]
+
+    @cached_property
     def failures(self) -> dict[tuple[str, str], list[str]]:
         """The reasons of runs that failed, by graph and entry."""
         found: dict[tuple[str, str], list[str]] = {}
@@ -208,8 +223,8 @@ class BenchmarkResults:
     def hypervolumes(self, graph: str, bias: str) -> dict[str, float]:
         """Return the area that each row's settings dominate, in percent of the box that all rows span.
 
-        The box reaches from the accuracy of the constant (or of the worst row, if that is higher) and the largest bias
-        to the best accuracy and no bias.
+        The box reaches from the accuracy of the constant (of the worst setting, if there is no constant) and the
+        largest bias to the best accuracy and no bias.
         """
         made = {entry.label: self.points(graph, entry, bias) for entry in self.protocol.entries}
         points = {label: found for label, found in made.items() if found is not None}
@@ -233,7 +248,13 @@ class BenchmarkResults:
 
 
 def validation_score(chosen: Chosen, rule: str) -> float:
-    return fmean(sum(SIGNS[m] * record["validation"][m] for m in RULES[rule]) for record in chosen.records)
+    """Return the sum of a rule's metrics on validation, each with its sign; an undefined one counts as the worst."""
+    worst = {metric: 0.0 if sign > 0 else 100.0 for metric, sign in SIGNS.items()}
+    scores = []
+    for record in chosen.records:
+        values = {m: worst[m] if record["validation"][m] is None else record["validation"][m] for m in RULES[rule]}
+        scores.append(sum(SIGNS[m] * value for m, value in values.items()))
+    return fmean(scores)
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

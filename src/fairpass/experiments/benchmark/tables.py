@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import pandas as pd
 
@@ -14,6 +16,7 @@ from fairpass.experiments.texts import TEXTS, listed
 from fairpass.metrics.catalog import BY_LABEL
 from fairpass.runs import ranks
 
+HALF = "half of 95 % interval"
 OURS, AUTO, OURS_EO = "gmmd", "gmmd (auto)", "gmmd (eo)"
 _NOTES: Mapping[str, str] = TEXTS["benchmark"]
 
@@ -36,7 +39,7 @@ def metric_table(found: BenchmarkResults, graph: str) -> Table | None:
     content: Columns = {"method": [f"{label}†" if label in near else label for label in labels]}
     for metric in METRICS:
         intervals = [mean_interval(tables[label][metric]) for label in labels]
-        entries = [number(each.estimate, 1, each.half) for each in intervals]
+        entries = [replace(number(each.estimate, 1, each.half), spread=HALF) for each in intervals]
         ranked = [label not in near for label in labels]
         lowest = not BY_LABEL[metric].higher_is_better
         content[titles(metric)] = emphasised(entries, lowest=lowest, groups=[r or None for r in ranked])
@@ -77,7 +80,7 @@ def difference_table(found: BenchmarkResults, graph: str, reference: str) -> Tab
         entries = []
         for each, p in zip(differences, adjusted, strict=True):
             shown = signed(mean_interval(each))
-            entries.append(Entry(shown.text, "best" if p < 0.05 else "", shown.value, shown.std))
+            entries.append(replace(shown, emphasis="best" if p < 0.05 else ""))
         content[symbol(metric)] = entries
     return table("benchmark-differences", content, dataset=graph, reference=reference, splits=_count(tables))
 
@@ -88,7 +91,14 @@ def signed(interval: Interval, digits: int = 1) -> Entry:
         return Entry(MISSING)
     half = "" if math.isnan(interval.half) else f" ± {interval.half:.{digits}f}"
     std = None if math.isnan(interval.half) else interval.half
-    return Entry(f"{interval.estimate:+.{digits}f}{half}", value=interval.estimate, std=std)
+    return Entry(f"{interval.estimate:+.{digits}f}{half}", value=interval.estimate, std=std, spread=HALF)
+
+
+def _with_ends(interval: Interval) -> Entry:
+    """Return an entry for an effect with the ends of its interval, which need not be symmetric."""
+    ends = "" if math.isnan(interval.half) else f" [{interval.low:+.1f}, {interval.high:+.1f}]"
+    emphasis: Literal["", "best"] = "best" if interval.is_resolved else ""
+    return Entry(f"{interval.estimate:+.1f}{ends}", emphasis, interval.estimate)
 
 
 def rank_frame(found: BenchmarkResults, score: str, rule: str = "all") -> pd.DataFrame:
@@ -97,7 +107,8 @@ def rank_frame(found: BenchmarkResults, score: str, rule: str = "all") -> pd.Dat
     Only rows that are on all graphs and nowhere near constant take part.
     """
     whole = found.frame(rule)
-    whole = whole[whole["entry"] != "constant"]
+    near = whole.groupby(["entry", "graph"])["near_constant"].mean().groupby("entry").max()
+    whole = whole[whole["entry"].map(near) <= 0.5]
     means = whole.pivot_table(index="graph", columns="entry", values=score, aggfunc="mean").dropna(axis=1)
     is_lower = score in METRICS and not BY_LABEL[score].higher_is_better
     return means.rank(axis=1, ascending=is_lower)
@@ -184,10 +195,9 @@ def effect_table(found: BenchmarkResults, metric: str) -> Table | None:
                 row[graph] = MISSING
                 continue
             interval = bootstrap_interval(effects[metric].dropna())
-            shown = signed(interval)
             total += 1
             resolved += interval.is_resolved
-            row[graph] = Entry(shown.text, "best" if interval.is_resolved else "", shown.value, shown.std)
+            row[graph] = _with_ends(interval)
         row["resolved"] = f"{resolved} of {total}"
         rows.append(row)
     if not any(each[graph] != MISSING for each in rows for graph in found.protocol.graphs):
@@ -196,7 +206,7 @@ def effect_table(found: BenchmarkResults, metric: str) -> Table | None:
 
 
 def variance_table(found: BenchmarkResults) -> Table | None:
-    """Return how much the split, the setting and fairness itself move each metric, a median over rows and graphs."""
+    """Return how much the split, the method and fairness itself move each metric, a median over rows and graphs."""
     rows: list[Row] = []
     whole = found.frame()
     if whole.empty:

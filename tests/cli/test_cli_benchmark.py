@@ -5,7 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+
+from fairpass.datasets import synthetic
 
 Run = Callable[..., Any]
 RunJson = Callable[..., Any]
@@ -70,3 +73,44 @@ def test_attribute_refuses(run: Run, arguments: tuple[str, ...], message: str) -
     result = run(*arguments)
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[str, ...]:
+    data = synthetic(150, num_features=4, seed=0)
+    people = pd.DataFrame(data.x.numpy(), columns=list("abcd"))
+    people["id"], people["hired"], people["sex"] = range(150), data.y.numpy(), data.sens.numpy()
+    people.to_csv(tmp_path / "people.csv", index=False)
+    pd.DataFrame(data.edge_index.T.numpy(), columns=["source", "target"]).to_csv(tmp_path / "edges.csv", index=False)
+    files = ("--nodes", str(tmp_path / "people.csv"), "--edges", str(tmp_path / "edges.csv"))
+    return (*files, "--id", "id", "--label", "hired", "--sensitive", "sex")
+
+
+def test_attribute_own_tables_keeps_records_where_it_was_told(
+    run: Run, run_json: RunJson, tables: tuple[str, ...], tmp_path: Path
+) -> None:
+    before = {path.name for path in tmp_path.iterdir()}
+    options = ("--splits", "2", "--seeds", "1", "--epochs", "2", "--encoders", "gcn", "--out", tmp_path / "out")
+    first = run_json("attribute", "mmd", *tables, *options, "--json")
+    assert {path.name for path in tmp_path.iterdir()} - before == {"out"}
+    records = sorted((tmp_path / "out" / "records").iterdir())
+    assert len(records) == 4
+    times = [path.stat().st_mtime_ns for path in records]
+    assert run_json("attribute", "mmd", *tables, *options, "--json") == first
+    assert [path.stat().st_mtime_ns for path in records] == times  # nothing was run again
+    # Other people are other records.
+    people = pd.read_csv(tables[1])
+    people["a"] += people["sex"]
+    people.to_csv(tables[1], index=False)
+    run_json("attribute", "mmd", *tables, *options, "--json")
+    assert len(list((tmp_path / "out" / "records").iterdir())) == 8
+
+
+def test_attribute_refuses_a_fixed_split(run: Run, tables: tuple[str, ...]) -> None:
+    for arguments in (
+        ("attribute", "mmd", "german", "--split-seed", "3"),
+        ("attribute", "mmd", *tables, "--split", "a"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "cannot be used here: runs have random splits" in " ".join(result.stderr.split())

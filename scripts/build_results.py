@@ -12,7 +12,9 @@ from pathlib import Path
 from fairpass.experiments import ITEMS, write_results_page
 from fairpass.experiments.benchmark import BenchmarkResults, Protocol
 from fairpass.experiments.benchmark.protocol import SPLITS
+from fairpass.experiments.benchmark.tables import summary_table
 from fairpass.experiments.settings import DATASETS
+from fairpass.files import write_text
 from fairpass.runs import RunStore
 
 
@@ -30,8 +32,20 @@ def main() -> None:
     if arguments.pack_benchmark is not None:
         for path, count in pack_benchmark(arguments.pack_benchmark, packed).items():
             print(f"{count} records in {path}")
-    benchmark = RunStore(packed)
-    print(write_results_page(RunStore(arguments.records), arguments.docs, benchmark=whole_rounds(benchmark)))
+    benchmark = whole_rounds(RunStore(packed))
+    print(write_results_page(RunStore(arguments.records), arguments.docs, benchmark=benchmark))
+    summary = summary_table(benchmark)
+    if summary is not None:
+        print(update(Path("README.md"), summary.to_markdown()))
+
+
+def update(page: Path, summary: str) -> Path:
+    """Put the rows of the summary between the marks of a page."""
+    start, end = "<!-- summary -->\n", "<!-- /summary -->"
+    before, _, rest = page.read_text().partition(start)
+    _, _, after = rest.partition(end)
+    rows = [line for line in summary.splitlines() if line.startswith("|")]
+    return write_text(page, before + start + "\n".join(rows) + "\n" + end + after)
 
 
 def whole_rounds(store: RunStore) -> BenchmarkResults:

@@ -25,6 +25,7 @@ from fairpass.experiments.benchmark.tables import (
     effect_table,
     hypervolume_frames,
     metric_table,
+    summary_table,
     undominated_table,
     variance_table,
     worth_table,
@@ -194,6 +195,17 @@ def test_who_is_dominated(three: BenchmarkResults) -> None:
     made = undominated_table(three, "DP")
     assert made is not None
     assert [row[1].text for row in made.rows] == ["front", "by 1", "front"]
+
+
+def test_the_summary_has_the_best_first(three: BenchmarkResults) -> None:
+    made = summary_table(three)
+    assert made is not None
+    rows = {row[0].text: dict(zip(made.columns, row, strict=True)) for row in made.rows}
+    assert next(iter(rows)) == "fmp"
+    assert rows["fmp"]["rank, ΔDP"].value == 1.0
+    assert rows["mmd"]["undominated, ΔDP"].text == "0 of 1"
+    assert rows["gcn"]["effect on ΔDP"].text == "–"
+    assert rows["mmd"]["effect on ΔDP"].text == "lower on 0, higher on 0 of 0"
 
 
 def test_hypervolumes_rank_the_front_first(three: BenchmarkResults) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 import pandas as pd
 
 from fairpass.experiments.benchmark.evidence import graph_gain, undominated
+from fairpass.experiments.benchmark.protocol import Entry as Method
 from fairpass.experiments.benchmark.results import BIASES, BenchmarkResults
 from fairpass.experiments.cells import METRICS
 from fairpass.experiments.inference import Interval, bootstrap_interval, holm, mean_interval, paired_p_value
@@ -138,6 +139,35 @@ def hypervolume_frames(found: BenchmarkResults) -> dict[str, pd.DataFrame]:
     return frames
 
 
+def summary_table(found: BenchmarkResults) -> Table | None:
+    """Return one line for each method: ranks over the graphs, how often it is undominated, and what fairness does."""
+    ranks = {bias: frame.rank(axis=1, ascending=False).mean() for bias, frame in hypervolume_frames(found).items()}
+    graphs = [graph for graph in found.protocol.graphs if found.by_split(graph)]
+    if not graphs or ranks["DP"].empty:
+        return None
+    places = {bias: [undominated(found, graph, bias) for graph in graphs] for bias in BIASES}
+    entries = [entry for entry in found.protocol.entries if entry.label in ranks["DP"].index]
+    rows: list[Row] = []
+    for entry in sorted(entries, key=lambda entry: float(ranks["DP"][entry.label])):
+        label, row = entry.label, dict[str, str | Entry](method=entry.label)
+        for bias in BIASES:
+            row[f"rank, {symbol(bias)}"] = number(ranks[bias][label], 1)
+            free = sum(label in kept for kept, _ in places[bias])
+            row[f"undominated, {symbol(bias)}"] = f"{free} of {len(graphs)}"
+        for bias in BIASES:
+            row[f"effect on {symbol(bias)}"] = _resolved(found, entry, bias, graphs) if entry.is_fair else MISSING
+        rows.append(row)
+    return table("benchmark-summary", rows)
+
+
+def _resolved(found: BenchmarkResults, entry: Method, metric: str, graphs: Sequence[str]) -> str:
+    """Return on how many graphs a method lowers, and raises, a bias against its own control with confidence."""
+    effects = [each for graph in graphs if not (each := found.effects(graph, entry)).empty]
+    intervals = [bootstrap_interval(each[metric].dropna()) for each in effects]
+    lower, higher = sum(each.high < 0 for each in intervals), sum(each.low > 0 for each in intervals)
+    return f"lower on {lower}, higher on {higher} of {len(intervals)}"
+
+
 def worth_table(found: BenchmarkResults) -> Table | None:
     """Answer for each graph: is GMMD worth it? How many rows are undominated, where is GMMD, and do the edges help?"""
     rows: list[Row] = []
@@ -248,7 +278,7 @@ def budget_table(found: BenchmarkResults) -> Table:
 def all_tables(found: BenchmarkResults, reference: str) -> list[Table]:
     """Return all tables that there are results for, the answer first."""
     graphs: Sequence[str] = found.protocol.graphs
-    made = [worth_table(found), *(undominated_table(found, bias) for bias in BIASES)]
+    made = [summary_table(found), worth_table(found), *(undominated_table(found, bias) for bias in BIASES)]
     made += [hypervolume_table(found, bias) for bias in BIASES]
     made += [metric_table(found, graph) for graph in graphs]
     made += [effect_table(found, metric) for metric in ("DP", "EO", "ACC")]

@@ -40,11 +40,11 @@ def main() -> None:
 
 
 def update(page: Path, summary: str) -> Path:
-    """Put the rows of the summary between the marks of a page."""
+    """Put the first rows of the summary between the marks of a page."""
     start, end = "<!-- summary -->\n", "<!-- /summary -->"
     before, _, rest = page.read_text().partition(start)
     _, _, after = rest.partition(end)
-    rows = [line for line in summary.splitlines() if line.startswith("|")]
+    rows = [line for line in summary.splitlines() if line.startswith("|")][:12]
     return write_text(page, before + start + "\n".join(rows) + "\n" + end + after)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairpass.experiments.benchmark.claims import benchmark_claims
 from fairpass.experiments.benchmark.figures import all_figures
-from fairpass.experiments.benchmark.protocol import BUDGET
+from fairpass.experiments.benchmark.protocol import BUDGET, SPLITS
 from fairpass.experiments.benchmark.results import BenchmarkResults
 from fairpass.experiments.benchmark.tables import all_tables
 from fairpass.experiments.figures import write_figure
@@ -33,7 +33,10 @@ def benchmark_section(found: BenchmarkResults, docs: Path, figures: str, referen
     whole = found.frame()
     if whole.empty:
         return
-    yield TEXTS["benchmark"]["introduction"].strip().format(extent=_extent(found), budget=BUDGET)
+    splits = min(found.protocol.splits.values())
+    command = "fairpass benchmark" if splits == SPLITS else f"fairpass benchmark --splits {splits}"
+    introduction = TEXTS["benchmark"]["introduction"].strip()
+    yield introduction.format(command=command, extent=_extent(found), budget=BUDGET)
     drawn = all_figures(found)
     for table in all_tables(found, reference):
         yield table.to_markdown().strip()

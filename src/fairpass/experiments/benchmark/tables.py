@@ -11,7 +11,14 @@ from fairpass.experiments.benchmark.evidence import graph_gain, undominated
 from fairpass.experiments.benchmark.protocol import Entry as Method
 from fairpass.experiments.benchmark.results import BIASES, BenchmarkResults
 from fairpass.experiments.cells import METRICS
-from fairpass.experiments.inference import Interval, bootstrap_interval, holm, mean_interval, paired_p_value
+from fairpass.experiments.inference import (
+    Interval,
+    bootstrap_interval,
+    critical_difference,
+    holm,
+    mean_interval,
+    paired_p_value,
+)
 from fairpass.experiments.tables import MISSING, Columns, Entry, Row, Table, detectable_on, emphasised, number, table
 from fairpass.experiments.texts import TEXTS, listed
 from fairpass.metrics.catalog import BY_LABEL
@@ -157,7 +164,7 @@ def summary_table(found: BenchmarkResults) -> Table | None:
         for bias in BIASES:
             row[f"effect on {symbol(bias)}"] = _resolved(found, entry, bias, graphs) if entry.is_fair else MISSING
         rows.append(row)
-    return table("benchmark-summary", rows)
+    return table("benchmark-summary", rows, width=critical_difference(len(rows), len(graphs)))
 
 
 def _resolved(found: BenchmarkResults, entry: Method, metric: str, graphs: Sequence[str]) -> str:

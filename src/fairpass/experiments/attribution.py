@@ -210,11 +210,7 @@ class Attribution:
                 "control": self.level(metric, "control"),
                 "components": components,
             }
-        document: dict[str, Any] = finite(self._document(metrics))
-        return document
-
-    def _document(self, metrics: dict[str, Any]) -> dict[str, Any]:
-        return {
+        document: dict[str, Any] = {
             "method": self.configuration.to_dict(),
             "control": self.configuration.control().to_dict(),
             "graph": self.graph,
@@ -224,6 +220,7 @@ class Attribution:
             "metrics": metrics,
             "failures": self.failures,
         }
+        return {name: finite(value) for name, value in document.items()}
 
     @property
     def sentence(self) -> str:

@@ -13,10 +13,11 @@ from matplotlib.style import context
 
 from fairpass.experiments.paper import method_of
 from fairpass.experiments.texts import TEXTS
-from fairpass.files import atomic_path
+from fairpass.files import atomic_path, write_text
 
 if TYPE_CHECKING:
     from fairpass.experiments.item import ItemResults
+    from fairpass.experiments.tables import Table
 
 WIDTH, DPI = 7.0, 200  # of a page, in inches; dots per inch
 GREY, BLUE, ORANGE, GREEN = "#777777", "#0072B2", "#E69F00", "#009E73"
@@ -85,6 +86,19 @@ def style(label: str, **changes: Any) -> dict[str, Any]:
 def legend(figure: Figure, key: Key, columns: int | None = None) -> None:
     handles = [Line2D([], [], label=label, **look) for label, look in key.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=columns or len(handles), columnspacing=1.2)
+
+
+def write_all(
+    tables: "Iterable[Table]", figures: Mapping[str, Figure], directory: str | os.PathLike[str]
+) -> list[Path]:
+    """Write tables (.md, .tex, .csv) and figures (.png, .svg) under their names, and return the paths."""
+    target, written = Path(directory), []
+    for table in tables:
+        for kind, text in (("md", table.to_markdown()), ("tex", table.to_latex()), ("csv", table.to_csv())):
+            written.append(write_text(target / f"{table.name}.{kind}", text))
+    for name, figure in figures.items():
+        written += [write_figure(figure, target / f"{name}.{kind}") for kind in ("png", "svg")]
+    return written
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairpass.experiments.benchmark import BenchmarkResults, benchmark_section
-from fairpass.experiments.figures import write_figure
+from fairpass.experiments.figures import write_all, write_figure
 from fairpass.experiments.item import ItemResults
 from fairpass.experiments.items import ITEMS
 from fairpass.experiments.items.comparisons import CONSTANT
@@ -20,15 +20,7 @@ REFERENCE = "gcn"  # from which the benchmark takes differences
 
 def write_item(found: ItemResults, directory: str | os.PathLike[str]) -> list[Path]:
     """Write the tables (.md, .tex, .csv) and figures (.png, .svg) of an item, and return their paths."""
-    target = Path(directory)
-    written = []
-    for table in found.tables:
-        for kind, text in (("md", table.to_markdown()), ("tex", table.to_latex()), ("csv", table.to_csv())):
-            written.append(write_text(target / f"{table.name}.{kind}", text))
-    figures = found.figures.items()
-    return written + [
-        write_figure(figure, target / f"{name}.{kind}") for name, figure in figures for kind in ("png", "svg")
-    ]
+    return write_all(found.tables, found.figures, directory)
 
 
 def write_results_page(

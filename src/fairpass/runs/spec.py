@@ -48,13 +48,8 @@ class Configuration:
 
     def control(self) -> Self:
         """Return the configuration with fairness switched off and everything else equal."""
-        classifier = self.classifier()
-        switched = {name: value for name, value in classifier.control().hyperparameters.items() if name in self._off}
-        return self.but(**switched)
-
-    @property
-    def _off(self) -> Mapping[str, Any]:
-        return (self.kind or method(self.method)).switched_off
+        control = self.classifier().control()
+        return self.but(**{name: getattr(control, name) for name in control.switched_off})
 
     def to_dict(self) -> dict[str, Any]:
         """Return method, parameters and training as plain JSON values (tuples become lists)."""

@@ -9,23 +9,15 @@ from fairpass.experiments.benchmark.figures import all_figures
 from fairpass.experiments.benchmark.protocol import BUDGET, SPLITS
 from fairpass.experiments.benchmark.results import BenchmarkResults
 from fairpass.experiments.benchmark.tables import all_tables
-from fairpass.experiments.figures import write_figure
+from fairpass.experiments.figures import write_all, write_figure
 from fairpass.experiments.texts import TEXTS, listed
 from fairpass.files import write_text
 
 
 def write_benchmark(found: BenchmarkResults, directory: str | os.PathLike[str], reference: str) -> list[Path]:
     """Write all tables (.md, .tex, .csv) and figures (.png, .svg), and one row per graph, method and split."""
-    target = Path(directory)
-    written = []
-    for table in all_tables(found, reference):
-        for kind, text in (("md", table.to_markdown()), ("tex", table.to_latex()), ("csv", table.to_csv())):
-            written.append(write_text(target / f"{table.name}.{kind}", text))
-    written.append(write_text(target / "results.csv", found.frame().to_csv(index=False)))
-    figures = all_figures(found).items()
-    return written + [
-        write_figure(figure, target / f"{name}.{kind}") for name, figure in figures for kind in ("png", "svg")
-    ]
+    written = write_all(all_tables(found, reference), all_figures(found), directory)
+    return [*written, write_text(Path(directory) / "results.csv", found.frame().to_csv(index=False))]
 
 
 def benchmark_section(found: BenchmarkResults, docs: Path, figures: str, reference: str) -> Iterator[str]:

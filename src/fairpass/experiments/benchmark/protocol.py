@@ -104,9 +104,9 @@ class Protocol:
         seeds: int = 1,
     ) -> "Protocol":
         """Return the default protocol, or a part of it; a small graph has twice as many splits as a large one."""
-        if splits < 0 or seeds < 1:
-            name, value = ("splits", splits) if splits < 0 else ("seeds", seeds)
-            raise ValueError(f"'{name}' must be at least {0 if name == 'splits' else 1} (got {value})")
+        for name, value, least in (("splits", splits, 0), ("seeds", seeds, 1)):
+            if value < least:
+                raise ValueError(f"'{name}' must be at least {least} (got {value})")
         chosen = list(dict.fromkeys(GRAPHS if graphs is None else graphs))
         for name in chosen:
             if name not in graph_names():

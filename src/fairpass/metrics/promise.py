@@ -21,7 +21,7 @@ from fairpass.metrics.inputs import Names, Sample, Values
 from fairpass.metrics.two_rates import Tally, largest_difference, p_value_below, smallest_ratio
 
 Verdict = Literal["shown", "not shown", "violated"]
-CheckedOn = Literal["safety", "test", "val", "cross-fitting"]
+CheckedOn = Literal["safety", "test", "cross-fitting"]
 
 # How likely the limit would be shown with as many people as a "not shown" asks for.
 _POWER = 0.8
@@ -35,30 +35,22 @@ _CROSS_FITTED = (
     " Labels are few, so the check is about the way the model was made: as many models were made in the same way from "
     "the other folds, and each was checked on its own fold. The delivered model is taken to be like them."
 )
-_PEOPLE = {
-    "safety": "people of the safety set",
-    "test": "test people",
-    "val": "validation people",
-    "cross-fitting": "people by cross-fitting",
-}
+_PEOPLE = {"safety": "people of the safety set", "test": "test people", "cross-fitting": "people by cross-fitting"}
 
 
 class LimitKind(NamedTuple):
     """What a limit is about."""
 
+    title: str
     metric: str  # its key in the catalogue, or "impact_ratio"
     among_positives: bool  # people who truly have the label, or everybody
     is_ratio: bool = False  # at least, instead of at most
 
-    @property
-    def what(self) -> str:
-        return "the share of those found who truly have the label" if self.among_positives else "the share predicted"
-
 
 LIMITS: Mapping[str, LimitKind] = {
-    "max_dp": LimitKind("delta_dp", among_positives=False),
-    "max_eo": LimitKind("delta_eo", among_positives=True),
-    "min_impact_ratio": LimitKind("impact_ratio", among_positives=False, is_ratio=True),
+    "max_dp": LimitKind("demographic parity", "delta_dp", among_positives=False),
+    "max_eo": LimitKind("equal opportunity", "delta_eo", among_positives=True),
+    "min_impact_ratio": LimitKind("impact ratio", "impact_ratio", among_positives=False, is_ratio=True),
 }
 
 
@@ -135,7 +127,7 @@ class Promise:
         return cls(checks=checks, **kept)
 
 
-def check_limits(limits: Mapping[str, float | None], confidence: float) -> dict[str, float]:
+def check_limits(limits: Mapping[str, float | None], confidence: float = 0.95) -> dict[str, float]:
     """Return the limits that are given; raise `ValueError` in their own words if one is not a fraction."""
     for name, limit in limits.items():
         if name not in LIMITS:
@@ -257,7 +249,8 @@ class _Comparison:
             bound = max(bound, self.limit) if shown else min(bound, self.limit)
         else:
             bound = min(bound, self.limit) if shown else max(bound, self.limit)
-        estimate, ends = None, (None, None)
+        estimate: float | None = None
+        ends: tuple[float, float] | tuple[None, None] = (None, None)
         if len(known) == len(pairs):
             gap = self.estimate_of(*widest)
             estimate = 1 - gap if ratio else gap
@@ -265,12 +258,13 @@ class _Comparison:
         more = self._more_people(pairs) if verdict == "not shown" else 0
         first, second = widest
         made = Check(
-            self.kind.metric,
-            self.limit,
-            verdict,
-            estimate,
-            bound,
-            *ends,
+            metric=self.kind.metric,
+            limit=self.limit,
+            verdict=verdict,
+            estimate=estimate,
+            bound=bound,
+            low=ends[0],
+            high=ends[1],
             high_group=first.group,
             low_group=second.group,
             label=first.label,
@@ -353,7 +347,7 @@ class _Comparison:
         if found.verdict == "violated":
             return f"Violated: {violated} ({measured}, shown {confident}, {where})."
         if found.more_people is None:
-            return f"Not shown: that {subject} {numbers}. More people would not show it: the limit is too tight."
+            return f"Not shown: that {subject} {numbers}. More people would not help: what was measured is no better."
         return (
             f"Not shown: that {subject} {numbers}. It would take about {found.more_people:,} more labelled people in "
             f"the check, if the measured shares are the true ones."

@@ -18,10 +18,10 @@ from scipy import stats
 Floats = NDArray[np.float64]
 
 _NUISANCE_ERROR = 1e-4  # of the confidence interval of the nuisance rate
-_OMITTED = 1e-12  # probability of the counts that are left out of a sum
+_OMITTED = 1e-9  # probability of the counts that are left out of a sum
 # Nuisance rates that are tried, more if the first group is the larger one; with twice as many, p-values near 0.05
 # differ by less than the error above.
-_GRID, _FINEST = 96, 800
+_GRID, _FINEST = 48, 400
 _TOLERANCE = 1e-4  # of a bound, as a fraction
 
 
@@ -92,29 +92,50 @@ def _as_extreme(counts: NDArray[np.int64], n0: int, n1: int, shift: float, slope
     # The statistic equals `least` at the smaller root of a quadratic equation in the first group's rate.
     a, b = 1 + square / (n1 + 2), -(2 * centre + square / (n1 + 2))
     discriminant = b**2 - 4 * a * (centre**2 - square * variance0)
-    root = (-b - np.sqrt(np.maximum(discriminant, 0))) / (2 * a)
-    whole = (discriminant < 0) | (centre * (1 - centre) / (n1 + 2) + variance0 < 0)  # the line is outside [0, 1]
-    outside = np.where(centre > 0, n1, -1)
-    largest = np.where(whole, outside, np.floor((n1 + 2) * root - 1 + 1e-9))
+    distance = np.sqrt(np.maximum(discriminant, 0)) / (2 * a)
+    root, upper_root = -b / (2 * a) - distance, -b / (2 * a) + distance
+    # Where the line is above 1, rates above the larger root are below the line and as extreme, too.
+    whole = (centre > 0) & ((discriminant < 0) | ((upper_root < centre) & (upper_root <= (n1 + 1) / (n1 + 2))))
+    largest = np.where(whole, n1, np.where(centre > 0, np.floor((n1 + 2) * root - 1 + 1e-9), -1))
     return np.maximum.accumulate(np.clip(largest, -1, n1))
 
 
 def largest_difference(first: Tally, second: Tally, error: float) -> float:
     """Return an upper bound of `p_1 - p_0`, between -1 and 1, which fails with probability `error` at most."""
-    return _invert(lambda shift: p_value_below(first, second, shift=shift) <= error, -1.0, 1.0)
+    guess, scale = _normal_bound(first, second, error)
+    return _invert(lambda shift: p_value_below(first, second, shift=shift) <= error, guess, scale, -1.0, 1.0)
 
 
 def smallest_ratio(first: Tally, second: Tally, error: float) -> float:
     """Return a lower bound of `p_1 / p_0`, between 0 and 1, which fails with probability `error` at most."""
     # p_1 / p_0 is above r where p_0 is below the line p_1 / r.
-    return 1 - _invert(lambda gap: p_value_below(second, first, slope=1 / (1 - gap)) <= error, 0.0, 1.0 - 1e-6)
+    guess, scale = (each / second.smoothed for each in _normal_bound(second, first, error))
+    highest = 1.0 - 1e-6
+    return 1 - _invert(
+        lambda gap: p_value_below(second, first, slope=1 / (1 - gap)) <= error, guess, scale, 0.0, highest
+    )
 
 
-def _invert(is_shown: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the smallest bound that is shown, by bisection; `high` if none is."""
-    if is_shown(low):
-        return low
-    while high - low > _TOLERANCE:
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_shown(middle) else (middle, high)
-    return high
+def _normal_bound(first: Tally, second: Tally, error: float) -> tuple[float, float]:
+    """Return about the largest difference of two rates, and its standard deviation."""
+    deviation = math.sqrt(first.variance + second.variance)
+    return first.smoothed - second.smoothed + float(stats.norm.isf(error)) * deviation, deviation
+
+
+def _invert(is_shown: Callable[[float], bool], guess: float, scale: float, low: float, high: float) -> float:
+    """Return the smallest bound between `low` and `high` that is shown, by bisection around a guess.
+
+    It is `high` if none is shown.
+    """
+    start = min(max(guess, low), high)
+    below, above, step = start, start, max(scale / 4, _TOLERANCE)
+    while above < high and not is_shown(above):
+        below, above, step = above, min(above + step, high), 2 * step
+    while below == above or (below > low and is_shown(below)):
+        below, above, step = max(below - step, low), below, 2 * step
+        if below == above:  # the lowest bound of all is shown
+            return low
+    while above - below > _TOLERANCE:
+        middle = (below + above) / 2
+        below, above = (below, middle) if is_shown(middle) else (middle, above)
+    return above

@@ -8,14 +8,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpass.datasets.column_encoding import as_text, kind_of, text_of
+from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.column_kinds import ColumnKind, recognise
 from fairpass.datasets.graph import Column, Floats, checked_ids, positions
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import PARTS
 from fairpass.datasets.table_files import Table, TableSource, read_table
 from fairpass.errors import DataError
 
-ContentKind = Literal["number", "flag", "category", "text", "date", "constant", "empty", "mixed"]
+ContentKind = ColumnKind | Literal["constant"]
 
 # More values than this are a text, not a category: `from_tables` would refuse them.
 MAX_LEVELS: int = TableOptions.model_fields["max_levels"].default
@@ -80,11 +81,7 @@ class ColumnContent:
 def _kind(column: Column, distinct: int) -> ContentKind:
     if distinct < 2:
         return "constant" if distinct else "empty"
-    try:
-        kind = kind_of(column)
-    except DataError as error:
-        return "date" if "dates" in str(error) else "mixed"
-    return "text" if kind == "category" and distinct > MAX_LEVELS else kind
+    return recognise(column).kind
 
 
 @dataclass(frozen=True)

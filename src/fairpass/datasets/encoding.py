@@ -187,6 +187,7 @@ class Encoding(Frozen):
     label_names: list[str]
     grouping: Grouping
     columns: list[EncodedColumn]
+    mean_edge_weight: float | None = None  # what weights of edges are divided by; None if edges have none
 
     @classmethod
     def fit(cls, nodes: Table, options: TableOptions) -> "Encoding":

@@ -147,7 +147,7 @@ def test_any_edges_make_the_matrix_of_their_sums(rows: list[tuple[int, int, floa
     np.testing.assert_array_equal(made, made.T)
     assert found.one_way_pairs == one_way.sum()
     np.testing.assert_array_equal(found.edge_index, simple_graph(source, target, 8).edge_index)
-    again = simple_graph(*found.edge_index, 8, found.edge_weight, mirrored=True)
+    again = simple_graph(found.edge_index[0], found.edge_index[1], 8, found.edge_weight, mirrored=True)
     np.testing.assert_array_equal(again.edge_weight, found.edge_weight)
 
 

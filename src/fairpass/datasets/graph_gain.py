@@ -170,7 +170,7 @@ def _some(nodes: Ints, limit: int, generator: np.random.Generator) -> Ints:
 
 def _neighbour_means(x: Floats, edge_index: Ints, edge_weight: Floats | None) -> tuple[Floats, Floats]:
     """Return `P x` and `P P x`: the mean features one and two hops away, weighted if the edges have weights."""
-    graph = simple_graph(*edge_index, len(x), edge_weight, mirrored=True)
+    graph = simple_graph(edge_index[0], edge_index[1], len(x), edge_weight, mirrored=True)
     first, second = graph.edge_index
     weight = np.ones(len(first)) if graph.edge_weight is None else graph.edge_weight
     share = weight / np.bincount(first, weight, minlength=len(x))[first]

@@ -265,7 +265,7 @@ def test_a_method_without_groups_refuses_nobody_of_the_fit(run: Run, project: Pa
     assert "Nodes of unknown group: 2 of 180; the method does not need the group." in result.stdout
     result = run("predict", project / MODEL, *tables, *flags)
     assert result.exit_code == 1
-    assert "must be known for every node with unknown_group='error' (got 2 unknown)" in result.stderr
+    assert "must be known for every node with --unknown-group error (got 2 unknown)" in result.stderr
 
 
 @pytest.mark.parametrize("joined", [True, False])

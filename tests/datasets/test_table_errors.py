@@ -314,7 +314,8 @@ def test_edge_to_unknown_id() -> None:
         build(edge_table=edges(("p0", "p1"), *strangers, ("q0", "p1")))
     with pytest.raises(
         DataError,
-        match=r"column 'b' .* do not exist .1 ids, 1 edges, first in row 0.: 'q'; the nodes have ids such as 'p0'$",
+        match=r"column 'b' .* do not exist .1 ids, 1 edges, first in row 0.: 'q'; the nodes have ids such as 'p0' "
+        r"\(dangling='drop' leaves such edges out\)$",
     ):
         build(edge_table=edges(("p0", "q")))
 

@@ -230,6 +230,7 @@ class Encoding(Frozen):
     label_spellings: dict[str, str] | None = None
     grouping: Grouping
     columns: list[EncodedColumn]
+    mean_edge_weight: float | None = None  # what weights of edges are divided by; None if edges have none
 
     @classmethod
     def fit(

@@ -17,6 +17,7 @@ Missing = Literal["error", "drop", "mean", "indicator"]
 MissingSensitive = Literal["error", "unknown"]
 SmallGroups = Literal["error", "other"]
 UnknownCategory = Literal["error", "zeros"]
+Dangling = Literal["error", "drop"]
 
 # A number of groups of equal size, or the numbers to cut at.
 Bins = int | list[int | float]
@@ -47,6 +48,13 @@ class TableOptions(Frozen):
     """Column of the edges with one end; by default the first."""
     target: str | None = _option("data", None)
     """Column of the edges with the other end; by default the second."""
+    edge_weight: str | None = _option("data", None)
+    """Column of the edges with their weights, positive numbers; they are divided by their mean. By default all edges
+    count alike."""
+    unweighted: bool = _option("data", False)
+    """Whether all edges count alike although a column of the edges is named like a weight."""
+    dangling: Dangling = _option("data", "error")
+    """What to do with edges whose ends are not both nodes: refuse them, or drop them."""
     similarity: float | None = _option("data", None, gt=0, le=1)
     """Without a table of edges: connect nodes whose similarity is at least this fraction of the similarity to their
     nearest neighbour; a smaller value gives more edges."""
@@ -137,6 +145,8 @@ class TableOptions(Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_fractions(self.fractions)
+        if self.unweighted and self.edge_weight is not None:
+            raise DataError(f"'unweighted' and 'edge_weight' cannot both be given (got {self.edge_weight!r})")
         if not self.sensitive_columns or not all(self.sensitive_columns):
             raise DataError(f"'sensitive' must name at least one column (got {self.sensitive!r})")
         role_of: dict[str, str] = {}

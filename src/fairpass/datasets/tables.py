@@ -12,10 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.edges import EdgeList, edge_list
 from fairpass.datasets.encoded_columns import Difference
 from fairpass.datasets.encoding import TIMES, Encoding, Grouping, Labels, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING, GraphArrays, Ints, checked_ids, first_missing, positions, simple_graph
+from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, simple_graph
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
@@ -39,7 +40,8 @@ def from_tables(nodes: TableSource, edges: TableSource | None = None, **options:
     "column=value". Labels and groups may be of any type and number: their sorted values get the indices 0, 1, ... in
     `y` and `sens`, and are stored in `label_names` and `group_names`. A node without a label stays in the graph with
     y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are removed and
-    counted in `provenance`. The tables are not changed.
+    counted in `provenance`. With `edge_weight`, the graph has an `edge_weight` as well: the weights of all edges
+    between two nodes are added, and divided by the mean over the graph's edges. The tables are not changed.
 
     With `encoding`, a table is encoded as an earlier one. It may lack the label and, with
     `missing_sensitive="unknown"`, the sensitive attribute.
@@ -82,8 +84,10 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     x, differences = encoding.features(table, allow_unknown=allow_unknown, training=training)
     if known:
         report_differences(differences)
-    source, target, edges_origin = _edges(table, x, edges, options)
-    graph = simple_graph(source, target, len(x))
+    found = _edges(table, x, edges, options)
+    graph = simple_graph(found.source, found.target, len(x), found.weight)
+    if encoding.mean_edge_weight is None and graph.mean_weight is not None:
+        encoding = encoding.model_copy(update={"mean_edge_weight": graph.mean_weight})
     used = {column.column for column in encoding.columns}
     features = [] if known else feature_columns(table, options, encoding.grouping.title)
     positive = None if options.positive is None else text_of(options.positive)
@@ -98,13 +102,17 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
         label_names=list(encoding.label_names),
         group_names=list(encoding.grouping.names),
         node_ids=_node_ids(table, options.id),
+        edge_weight=normalised(graph.edge_weight, encoding.mean_edge_weight),
         provenance={
             "source": "tables",
             "nodes": table.origin,
-            "edges": edges_origin,
+            "edges": found.origin,
             "licence": None,
             "self_loops_removed": graph.self_loops_removed,
             "duplicate_edges_merged": graph.duplicate_edges_merged,
+            "dangling_edges_dropped": found.dangling,
+            "one_way_pairs": graph.one_way_pairs,
+            "edge_columns_ignored": list(found.ignored),
             "columns_left_out": [column for column in features if column not in used],
             "options": options.model_dump() | {"positive": positive},
             "encoding": encoding.model_dump(),
@@ -145,6 +153,10 @@ def _check_options(edges: bool, options: TableOptions, known: Encoding | None) -
     if sources == 2 or (sources == 0 and known is None):
         given = "both" if sources else "neither"
         raise DataError(f"give a table of 'edges', or a threshold of 'similarity' to make them from (got {given})")
+    if options.edge_weight is not None and not edges and known is None:
+        raise DataError(
+            f"'edge_weight' must be a column of 'edges' (got {options.edge_weight!r} without a table of edges)"
+        )
     title = TIMES.join(options.sensitive_columns)
     if known is not None and (known.label, known.grouping.title) != (options.label, title):
         expected, got = f"{known.label!r} and {known.grouping.title!r}", f"{options.label!r} and {title!r}"
@@ -183,36 +195,23 @@ def _split(nodes: Table, y: Ints, sens: Ints, labels: list[str], groups: list[st
     return split
 
 
-def edge_ends(edges: Table, source: str | None, target: str | None) -> "list[pd.Series[Any]]":
-    """Return both ends of each edge: the columns with these names, by default the first two."""
-    if len(edges.columns) < 2:
-        raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
-    source, target = source or edges.columns[0], target or edges.columns[1]
-    if source == target:
-        raise DataError(f"'source' and 'target' must be different columns of 'edges' (both are {source!r})")
-    return [edges[source], edges[target]]
-
-
-def _edges(
-    nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions
-) -> tuple[Ints, Ints, dict[str, str | None]]:
-    """Return both ends of the edges and where they come from."""
+def _edges(nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions) -> EdgeList:
     if edges is None:
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
-        return pairs[:, 0], pairs[:, 1], similarity_origin(options.similarity)
+        return EdgeList(pairs[:, 0], pairs[:, 1], origin=similarity_origin(options.similarity))
     text_columns = None if options.id is None else str
     table = read_table(edges, "edges", **_reading(options), text_columns=text_columns)
-    ends = edge_ends(table, options.source, options.target)
-    if table.frame.empty:
-        logger.warning("'edges' has no rows: the graph has no edges")
-    ids: pd.Index[Any] = pd.RangeIndex(len(x))
-    if options.id is not None:
-        column = nodes[options.id]
-        if nodes.typed != table.typed:  # in a CSV file, ids are text
-            column, ends = as_text(column), [as_text(end) for end in ends]
-        ids = checked_ids(column)
-    return positions(ends[0], ids), positions(ends[1], ids), table.origin
+    if options.id is None:
+        return edge_list(table, pd.RangeIndex(len(x)), options)
+    as_texts = nodes.typed != table.typed  # in a CSV file, ids are text
+    ids = checked_ids(as_text(nodes[options.id]) if as_texts else nodes[options.id])
+    return edge_list(table, ids, options, as_texts=as_texts)
+
+
+def normalised(weight: Floats | None, mean: float | None) -> NDArray[np.float32] | None:
+    """Return weights of edges divided by their mean: an edge of mean weight counts as one without weights does."""
+    return None if weight is None else (weight / (mean or 1.0)).astype(np.float32)
 
 
 def _node_ids(nodes: Table, id: str | None) -> list[Any]:

@@ -14,7 +14,10 @@ from fairpass.files import sha256
 from fairpass.projects.config import MANIFEST
 
 # Options that hold for other tables as well; the encoding has all others.
-_LASTING = ("label", "sensitive", "missing_sensitive", "id", "source", "target", "drop", "text_encoding", "similarity")
+_LASTING = (
+    *("label", "sensitive", "missing_sensitive", "id", "source", "target", "edge_weight", "unweighted", "dangling"),
+    *("drop", "text_encoding", "similarity"),
+)
 # Files of `fairpass run` and `fairpass train` with the provenance of the graph.
 _RECORDS = ("data.json", "evaluation.json")
 _INSTEAD = "give the tables instead, as NODES,EDGES"

@@ -1,6 +1,5 @@
 """The `fairpass.toml` that `fairpass init` writes: every setting, its description and, where guessed, the reason."""
 
-import json
 import os
 import textwrap
 import tomllib
@@ -10,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_inspection import MAX_LEVELS, Inspection
-from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config
+from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml
 
 # What a new project rarely needs, or what has no effect in one.
 _LEFT_OUT = {"max_levels", "on_constant", "unknown_category"}
@@ -23,7 +22,7 @@ def template(
     """Return the text of a settings file in a folder, which the paths of the tables are relative to."""
     name, label, sensitive = Path(found.nodes).stem, found.best("label"), found.best("sensitive")
     question = f"Are predictions of {label} alike for all groups of {sensitive}?" if label and sensitive else ""
-    lines = [_TEXTS["head"].format(file=file, name=name, name_text=_toml(name), question=_toml(question))]
+    lines = [_TEXTS["head"].format(file=file, name=name, name_text=as_toml(name), question=as_toml(question))]
     fields = {**TableOptions.model_fields, "nodes": Config.model_fields["nodes"], "edges": Config.model_fields["edges"]}
     values = {**_values(found, Path(folder)), "text_encoding": text_encoding, "fairness": 0.5}
     sections = {
@@ -39,10 +38,10 @@ def template(
             lines += [f"# {line}" for line in textwrap.wrap(str(field.description), 116)]
             lines += [f"# {line}" for line in _reasons(found, option)]
             if get_origin(field.annotation) is Literal:
-                lines.append(f"# One of {', '.join(map(_toml, get_args(field.annotation)))}.")
+                lines.append(f"# One of {', '.join(map(as_toml, get_args(field.annotation)))}.")
             value = values.get(option, TABLE_DEFAULTS.get(option, field.default))
             example = _TEXTS["examples"].get(option, '"..."')
-            lines.append(f"# {key} = {example}" if value is None else f"{key} = {_toml(value)}")
+            lines.append(f"# {key} = {example}" if value is None else f"{key} = {as_toml(value)}")
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 
@@ -88,10 +87,3 @@ def _relative(path: str, folder: Path) -> str:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # on another drive
         return str(path)
-
-
-def _toml(value: Any) -> str:
-    """Return a value in TOML, which writes texts, numbers and lists like JSON."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """A graph from a user's own tables of nodes and edges."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from inspect import Signature, signature
 from itertools import chain
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from fairpass.datasets.column_encoding import as_text, text_of
 from fairpass.datasets.edges import EdgeList, edge_list
 from fairpass.datasets.encoded_columns import Difference
-from fairpass.datasets.encoding import TIMES, Encoding, Grouping, Labels, feature_columns
+from fairpass.datasets.encoding import Encoding, Labels, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
 from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, simple_graph
+from fairpass.datasets.grouping import TIMES, Grouping
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
@@ -119,6 +120,15 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
             **({"differences": [asdict(each) for each in differences]} if known else {}),
         },
     )
+
+
+def options_of(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the tables of a graph were read with, without those that were not given."""
+    options = {name: value for name, value in provenance["options"].items() if value is not None}
+    if provenance["encoding"].get("version") == 2:
+        # At that time the default was to refuse unknown categories: it was hardly ever chosen.
+        options.pop("unknown_category", None)
+    return options
 
 
 def _reading(options: TableOptions) -> dict[str, Any]:

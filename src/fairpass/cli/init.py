@@ -26,7 +26,8 @@ def init(
     label: str | None = None,
     sensitive: list[str] | None = None,
     id: str | None = None,
-    text_encoding: str = "utf-8",
+    separator: str | None = None,
+    text_encoding: str | None = None,
 ) -> Result:
     _check_out(out, [path for path in (nodes, edges) if path is not None], force)
     with working("Looking at the tables"):

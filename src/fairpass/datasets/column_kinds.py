@@ -1,11 +1,11 @@
 """What a column contains: recognised from its name and its values."""
 
-import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from fairpass.datasets.column_names import words_of
 from fairpass.datasets.column_reading import Reading, content_type, distinct_texts, is_missing_word, typed_numbers
 from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.graph import Column, Floats, listed
@@ -151,11 +151,6 @@ def _by_levels(column: Column, distinct: int, max_levels: int, *, code: str = ""
     why = f"{code}, and it has" if code else "it has"
     many = f"{distinct:,} values, more than 'max_levels' = {max_levels}"
     return Recognised("target", f"{why} {many}: a value becomes the share of each label among its training nodes")
-
-
-def words_of(name: str) -> list[str]:
-    """Return the words in a column's name, in lower case: "GoodCustomer_id" has good, customer and id."""
-    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
 def _code_by_name(column: Column, values: Floats, rows: int | None = None) -> str:

@@ -49,7 +49,7 @@ class ColumnRule(Frozen):
     @model_validator(mode="after")
     def _settings_of_the_kind(self) -> Self:
         for setting, kinds in _OF_KIND.items():
-            if setting in self.model_fields_set and self.kind not in kinds:
+            if getattr(self, setting) != type(self).model_fields[setting].default and self.kind not in kinds:
                 raise DataError(f"{setting!r} is only for {' or '.join(map(repr, kinds))} (got kind {self.kind!r})")
         return self
 

@@ -1,7 +1,7 @@
 """What is in a user's tables: the content of each column, the role it may have, and what looks wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import pandas as pd
@@ -9,12 +9,14 @@ import pandas as pd
 from fairpass.datasets import problems as hints
 from fairpass.datasets.column_encoding import as_text, text_of
 from fairpass.datasets.column_kinds import MAX_LEVELS, ColumnKind, Recognised, recognise
+from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.edge_inspection import EdgeInspection, inspect_edges
 from fairpass.datasets.graph import Column, checked_ids
 from fairpass.datasets.predictability import Predictability
 from fairpass.datasets.problems import Problem
 from fairpass.datasets.role_guesses import Guess, guess_id, guess_label, guess_sensitive, guess_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
+from fairpass.datasets.text_tables import with_types
 from fairpass.datasets.text_values import ISO
 from fairpass.errors import DataError
 
@@ -48,7 +50,7 @@ class ColumnContent:
     recognised: Recognised | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, column: Column) -> "ColumnContent":
+    def of(cls, column: Column, decimal: DecimalMark | None = None) -> "ColumnContent":
         try:
             counts = column.value_counts()
         except TypeError:  # lists or other values that cannot be compared
@@ -57,7 +59,7 @@ class ColumnContent:
         missing, distinct = int(column.isna().sum()), len(counts)
         if distinct == 1:
             return cls(str(column.name), "constant", distinct, missing, examples)
-        found = recognise(column)
+        found = recognise(column, usual_decimal=decimal)
         rule = _rule(found, column)
         return cls(str(column.name), found.kind, distinct, missing, examples, found.note, rule, found)
 
@@ -123,34 +125,25 @@ def inspect_tables(
     label: str | None = None,
     sensitive: Sequence[str] = (),
     id: str | None = None,
-    text_encoding: str = "utf-8",
+    separator: str | None = None,
+    decimal: DecimalMark | None = None,
+    text_encoding: str | None = None,
 ) -> Inspection:
     """Look at a table of nodes, and one of edges if there is one.
 
     Roles are guesses for the user to correct, except those that are given: the `label`, the `sensitive` columns and the
     `id`.
     """
-    texts = read_table(nodes, "nodes", text_encoding=text_encoding, text_columns=str)
+    reading: dict[str, Any] = {"separator": separator, "decimal": decimal, "text_encoding": text_encoding}
+    texts = read_table(nodes, "nodes", **reading, text_columns=str)
     if texts.frame.empty:
         raise DataError("'nodes' must have at least one row (got an empty table)")
-    table = Table(texts.name, texts.frame.apply(_with_types), texts.origin, typed=texts.typed)
+    frame = texts.frame if texts.typed else with_types(texts.frame, None, comma=texts.decimal == ",")
+    table = replace(texts, frame=frame)
     for name in filter(None, [label, id, *sensitive]):
         table[name]  # raises if it does not exist
-    pairs = None if edges is None else read_table(edges, "edges", text_encoding=text_encoding, text_columns=str)
+    pairs = None if edges is None else read_table(edges, "edges", **reading, text_columns=str)
     return _Inspector(table, texts, pairs, {"label": label, "id": id}, list(sensitive)).result()
-
-
-def _with_types(column: Column) -> Column:
-    """Return a column of a text file as numbers if all its values are; "007" stays text."""
-    if not isinstance(column.dtype, pd.StringDtype):
-        return column
-    some = column.dropna().head(_EXAMPLES)
-    if some.empty or pd.to_numeric(some, errors="coerce").isna().any():
-        return column
-    numbers = pd.to_numeric(column, errors="coerce")
-    if numbers.isna().sum() > column.isna().sum() or column.str.contains(r"^0\d", na=False).any():
-        return column
-    return numbers
 
 
 class _Inspector:
@@ -160,7 +153,7 @@ class _Inspector:
         self, nodes: Table, texts: Table, edges: Table | None, given: dict[str, str | None], sensitive: list[str]
     ) -> None:
         self.nodes, self.texts, self.edges, self.given, self.sensitive = nodes, texts, edges, given, sensitive
-        self.contents = {name: ColumnContent.of(nodes[name]) for name in nodes.columns}
+        self.contents = {name: ColumnContent.of(nodes[name], nodes.decimal) for name in nodes.columns}
         self.roles = self._roles()
         self.id, self.label, self.split = (self._best(role) for role in ("id", "label", "split"))
         taken = {self.id, self.label, self.split, *self.sensitive}

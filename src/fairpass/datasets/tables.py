@@ -1,22 +1,26 @@
 """A graph from a user's own tables of nodes and edges."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import asdict
 from inspect import Signature, signature
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairpass.datasets.column_encoding import as_text, codes_among, text_of
+from fairpass.datasets.column_encoding import as_text, text_of
 from fairpass.datasets.edges import EdgeList, edge_list
-from fairpass.datasets.encoding import TIMES, Encoding, feature_columns
+from fairpass.datasets.encoded_columns import Difference
+from fairpass.datasets.encoding import TIMES, Encoding, Grouping, Labels, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
 from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, simple_graph
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
+from fairpass.datasets.target_column import TrainingLabels
 from fairpass.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 # Columns that would be used as a feature by mistake.
 _ID_NAMES = {"id", "node_id"}
+_REPORTED = 10  # differences from the fitted table
 
 logger = logging.getLogger(__name__)
 
@@ -62,21 +67,27 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     options = TableOptions.parse(given)
     known = None if options.encoding is None else Encoding.load(options.encoding)
     _check_options(edges is not None, options, known)
-    text_columns = None if options.id is None else {options.id: str}
-    table = read_table(nodes, "nodes", text_encoding=options.text_encoding, text_columns=text_columns)
+    table = read_table(nodes, "nodes", **_reading(options), text_columns=_text_columns(options, known))
     _check_nodes(table, options)
 
-    encoding = known or Encoding.fit(table, options)
+    # The split comes before the features: some are fitted to the labels of training nodes.
+    labels = known.labels if known else Labels.fit(table[options.label], options)
+    grouping = known.grouping if known else Grouping.fit(table, options)
     unknown = np.full(len(table.frame), MISSING, dtype=np.int64)
-    y = unknown if known and options.label not in table else codes_among(table[options.label], encoding.label_names)
+    y = unknown if known and options.label not in table else labels.codes(table[options.label])
     grouped = all(column in table for column in options.sensitive_columns)
-    sens = unknown.copy() if known and not grouped else encoding.grouping.codes(table)
-    x = encoding.features(table, allow_unknown=options.unknown_category == "zeros")
+    sens = unknown.copy() if known and not grouped else grouping.codes(table)
+    split = _split(table, y, sens, labels.names, grouping.names, options)
+    training = None if known else TrainingLabels(y, split.train, labels.names, options.seed)
+    encoding = known or Encoding.fit(table, options, labels, grouping, cast(TrainingLabels, training))
+    allow_unknown = options.unknown_category == "zeros"
+    x, differences = encoding.features(table, allow_unknown=allow_unknown, training=training)
+    if known:
+        report_differences(differences)
     found = _edges(table, x, edges, options)
     graph = simple_graph(found.source, found.target, len(x), found.weight)
     if encoding.mean_edge_weight is None and graph.mean_weight is not None:
         encoding = encoding.model_copy(update={"mean_edge_weight": graph.mean_weight})
-    split = _split(table, y, sens, encoding, options)
     used = {column.column for column in encoding.columns}
     features = [] if known else feature_columns(table, options, encoding.grouping.title)
     positive = None if options.positive is None else text_of(options.positive)
@@ -105,8 +116,29 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
             "columns_left_out": [column for column in features if column not in used],
             "options": options.model_dump() | {"positive": positive},
             "encoding": encoding.model_dump(),
+            **({"differences": [asdict(each) for each in differences]} if known else {}),
         },
     )
+
+
+def _reading(options: TableOptions) -> dict[str, Any]:
+    """Return how the text files of tables are read."""
+    return {name: getattr(options, name) for name in ("text_encoding", "separator", "decimal")}
+
+
+def _text_columns(options: TableOptions, known: Encoding | None) -> dict[str, type[str]]:
+    """Return the columns of a CSV file that stay text: ids, and numbers that must not be read with a decimal point."""
+    ruled = [column for column, rule in options.columns.items() if rule.decimal == ","]
+    ids = [] if options.id is None else [options.id]
+    return dict.fromkeys([*ids, *(known.text_columns if known else ruled)], str)
+
+
+def report_differences(differences: Sequence[Difference]) -> None:
+    """Log how a new table differs from the fitted one, the first differences in a line each."""
+    for each in differences[:_REPORTED]:
+        logger.warning("%s", each.note)
+    if len(differences) > _REPORTED:
+        logger.warning("and %d more differences from the fitted table", len(differences) - _REPORTED)
 
 
 def similarity_origin(similarity: float | None) -> dict[str, str | None]:
@@ -150,7 +182,7 @@ def _check_nodes(nodes: Table, options: TableOptions) -> None:
             )
 
 
-def _split(nodes: Table, y: Ints, sens: Ints, encoding: Encoding, options: TableOptions) -> Split:
+def _split(nodes: Table, y: Ints, sens: Ints, labels: list[str], groups: list[str], options: TableOptions) -> Split:
     if options.split is not None:
         split = split_by_column(nodes[options.split], y)
     elif options.encoding is not None:
@@ -158,8 +190,8 @@ def _split(nodes: Table, y: Ints, sens: Ints, encoding: Encoding, options: Table
     else:
         split = stratified_split(y, sens, fractions=options.fractions, seed=options.seed)
     if options.encoding is None:
-        check_split(split, y, "label", encoding.label_names)
-        check_split(split, sens, "group", encoding.grouping.names)
+        check_split(split, y, "label", labels)
+        check_split(split, sens, "group", groups)
     return split
 
 
@@ -169,7 +201,7 @@ def _edges(nodes: Table, x: NDArray[np.float32], edges: TableSource | None, opti
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
         return EdgeList(pairs[:, 0], pairs[:, 1], origin=similarity_origin(options.similarity))
     text_columns = None if options.id is None else str
-    table = read_table(edges, "edges", text_encoding=options.text_encoding, text_columns=text_columns)
+    table = read_table(edges, "edges", **_reading(options), text_columns=text_columns)
     if options.id is None:
         return edge_list(table, pd.RangeIndex(len(x)), options)
     as_texts = nodes.typed != table.typed  # in a CSV file, ids are text

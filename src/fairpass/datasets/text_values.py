@@ -63,8 +63,8 @@ def read_amounts(texts: Column, decimal: DecimalMark | None = None, usual: Decim
     mark, ambiguous = (decimal, False) if decimal is not None else _decimal_mark(texts, usual, money=bool(currencies))
     other, point = re.escape({".": ",", ",": "."}[mark]), re.escape(mark)
     between = rf"(?:{other}|{_SPACE})"
-    whole = rf"(?:\d{{1,3}}(?:{between}\d{{2,3}})*{between}\d{{3}}|\d+)"
-    valid = texts.str.contains(rf"^(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?$")
+    whole = rf"(?:[0-9]{{1,3}}(?:{between}[0-9]{{2,3}})*{between}[0-9]{{3}}|[0-9]+)"
+    valid = texts.str.contains(rf"^(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?$")
     digits = texts.str.replace(between, "", regex=True).str.replace(mark, ".", regex=False)
     values = pd.to_numeric(digits.where(valid), errors="coerce").to_numpy(np.float64)
     return Amounts(np.where(minus | bracketed, -values, values), mark, ambiguous, currencies, percents)
@@ -72,14 +72,14 @@ def read_amounts(texts: Column, decimal: DecimalMark | None = None, usual: Decim
 
 def _currencies(texts: Column) -> list[str]:
     """Return the currencies before or after numbers, in lower case."""
-    around = texts.str.replace(r"[\d.,]+", "0", regex=True).unique()  # few, unlike the amounts
+    around = texts.str.replace(r"[0-9.,]+", "0", regex=True).unique()  # few, unlike the amounts
     found = [match[match.lastindex or 0] for text in around for match in re.finditer(rf"{_BEFORE}|{_AFTER[4:]}", text)]
     return sorted({currency.lower() for currency in found if currency})
 
 
 def _groups(texts: Column, mark: str) -> "pd.Series[bool]":
     """Return which texts could have this mark between thousands: "1.234"; or have none at all."""
-    return texts.str.contains(rf"^[+-]?(?:[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}|\d+)$")
+    return texts.str.contains(rf"^[+-]?(?:[1-9][0-9]{{0,2}}{re.escape(mark)}[0-9]{{3}}|[0-9]+)$")
 
 
 def _decimal_mark(texts: Column, usual: DecimalMark | None, *, money: bool) -> tuple[DecimalMark, bool]:
@@ -107,9 +107,9 @@ _DAYS = (
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 _LOOKS_LIKE_A_DATE = "|".join(
     (
-        r"^\d{4}-\d{2}(?:-\d{2})?(?:\D|$)",
-        r"^\d{1,4}[-/. ]\s?\w{1,9}[-/. ]\s?\d{2,4}(?:\D|$)",
-        r"^[A-Za-z]{3,9}\.? \d{1,2},? \d{4}",
+        r"^[0-9]{4}-[0-9]{2}(?:-[0-9]{2})?(?:[^0-9]|$)",
+        r"^[0-9]{1,4}[-/. ]\s?\w{1,9}[-/. ]\s?[0-9]{2,4}(?:[^0-9]|$)",
+        r"^[A-Za-z]{3,9}\.? [0-9]{1,2},? [0-9]{4}",
     )
 )
 _SAMPLE = 200

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -35,10 +35,10 @@ def init(
         from fairpass.projects.config import in_toml
         from fairpass.projects.template import template
 
-        found = inspect_tables(nodes, edges, label=label, sensitive=sensitive or (), id=id, text_encoding=text_encoding)
+        reading: dict[str, Any] = {"separator": _mark(separator), "text_encoding": text_encoding}
+        found = inspect_tables(nodes, edges, label=label, sensitive=sensitive or (), id=id, **reading)
     features = [guess.column for guess in found.undecided if _is_terminal() and _may_be_used(guess)]
-    text = template(found, folder=out.parent, file=out.name, features=features, text_encoding=text_encoding)
-    write_text(out, text)
+    write_text(out, template(found, folder=out.parent, file=out.name, features=features))
     yield {"config": str(out), "features": features, **found.to_dict()}
     _show_tables(found)
     _show_roles(found)
@@ -61,6 +61,16 @@ def _check_out(out: Path, tables: list[Path], force: bool) -> None:
         raise DataError(f"--out must not be one of the tables, which would be overwritten (got {str(out)!r})")
     if out.exists() and not force:
         raise DataError(f"{str(out)!r} exists: remove it, or overwrite it with --force")
+
+
+def _mark(separator: str | None) -> str | None:
+    """Return a separator as a mark; a tab cannot be typed in every shell."""
+    if separator is None:
+        return None
+    mark = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+    if len(mark) != 1:
+        raise DataError(f"--separator must be one mark, for example ';' or tab (got {separator!r})")
+    return mark
 
 
 def _is_terminal() -> bool:

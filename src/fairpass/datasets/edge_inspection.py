@@ -32,13 +32,18 @@ class EdgeInspection:
 
 def inspect_edges(edges: Table, ids: Column, id: str | None) -> EdgeInspection:
     """Look at a table of edges; `ids` are those of the nodes as text, from their column `id` or row numbers."""
+    settings: dict[str, Any] = {}
+    reasons: dict[str, str] = {}
+    problems: list[Problem] = []
+    if edges.unnamed:
+        settings["edges_header"] = False
+        reasons["edges_header"] = "The first row is an edge"
+        names = f"its columns are called {listed(edges.columns)}"
+        problems.append(Problem(f"the table of edges has no row with names: its first row is an edge, and {names}"))
     ends = guess_ends(edges, ids, id)
     if len(ends) < 2:
         lacking = Problem("the table of edges must have two columns, one for each end", stops=True)
-        return EdgeInspection(ends, None, {}, {}, (lacking,))
-    problems: list[Problem] = []
-    settings: dict[str, Any] = {}
-    reasons: dict[str, str] = {}
+        return EdgeInspection(ends, None, settings, reasons, (lacking,))
     others = [name for name in edges.columns if name not in {guess.column for guess in ends}]
     weight = None
     for name in others:

@@ -10,12 +10,12 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.datasets.column_encoding import text_of
-from fairpass.datasets.edges import EdgeList, edge_list
+from fairpass.datasets.edges import EdgeList, edge_list, header_names
 from fairpass.datasets.feature_graphs import similarity_graph
 from fairpass.datasets.graph import MISSING, Floats, listed, simple_graph
 from fairpass.datasets.options import Dangling, MissingSensitive, TableOptions, UnknownCategory
 from fairpass.datasets.table_files import TableSource, read_table
-from fairpass.datasets.tables import from_tables, normalised, similarity_origin
+from fairpass.datasets.tables import READING, from_tables, normalised, reading_of_files, similarity_origin
 from fairpass.errors import DataError
 
 _NAMES = ("feature_names", "label_names", "group_names")
@@ -129,7 +129,7 @@ def join_tables(
     if edge_weight is not None and mean is None:
         raise DataError(f"'edge_weight' must be left out: the edges of 'graph' have no weights (got {edge_weight!r})")
     given = {"id": id, "unknown_category": unknown_category, "text_encoding": text_encoding}
-    inherited = ("label", "sensitive", "id", "features", "drop", "keep_sensitive", "unknown_category", "text_encoding")
+    inherited = ("label", "sensitive", "id", "features", "drop", "keep_sensitive", "unknown_category", *READING)
     chosen: dict[str, Any] = {name: options[name] for name in inherited if name in options}
     chosen |= {name: value for name, value in given.items() if value is not None}
     new = from_tables(nodes, missing_sensitive=missing_sensitive, encoding=provenance["encoding"], **chosen)
@@ -138,11 +138,12 @@ def join_tables(
     found = EdgeList(empty, empty, origin=similarity_origin(None))
     ids = _ids_of_both(graph, new) if "id" in options else None
     if edges is not None and ids is not None:
-        table = read_table(edges, "edges", text_encoding=chosen.get("text_encoding", "utf-8"), text_columns=str)
         named = {"source": source, "target": target, "edge_weight": edge_weight, "dangling": dangling}
-        lasting = {name: options[name] for name in (*named, "unweighted") if name in options}
+        lasting = {name: options[name] for name in (*named, *READING, "unweighted") if name in options}
         roles = {name: value for name, value in named.items() if value is not None}
         reading = TableOptions(label=options["label"], sensitive=options["sensitive"], **lasting | roles)
+        names = header_names(lambda cell: cell in ids, reading)
+        table = read_table(edges, "edges", **reading_of_files(reading), text_columns=str, names=names)
         found = edge_list(table, ids, reading, as_texts=True)
     elif "similarity" in options:
         pairs = similarity_graph(torch.cat([graph.x.cpu(), new.x]).numpy(), options["similarity"])

@@ -11,11 +11,13 @@ from fairpass.datasets.column_encoding import as_text, text_of
 from fairpass.datasets.column_kinds import MAX_LEVELS, ColumnKind, Recognised, recognise
 from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.edge_inspection import EdgeInspection, inspect_edges
-from fairpass.datasets.graph import Column, checked_ids
+from fairpass.datasets.edges import header_names
+from fairpass.datasets.graph import Column, checked_ids, listed
 from fairpass.datasets.predictability import Predictability
 from fairpass.datasets.problems import Problem
 from fairpass.datasets.role_guesses import Guess, guess_id, guess_label, guess_sensitive, guess_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
+from fairpass.datasets.tables import NO_HEADER, has_no_header
 from fairpass.datasets.text_tables import with_types
 from fairpass.datasets.text_values import ISO
 from fairpass.errors import DataError
@@ -142,8 +144,27 @@ def inspect_tables(
     table = replace(texts, frame=frame)
     for name in filter(None, [label, id, *sensitive]):
         table[name]  # raises if it does not exist
-    pairs = None if edges is None else read_table(edges, "edges", **reading, text_columns=str)
-    return _Inspector(table, texts, pairs, {"label": label, "id": id}, list(sensitive)).result()
+    if has_no_header(table) and label is None:
+        raise DataError(f"'nodes' has no header: {NO_HEADER.format(listed(table.columns))}")
+    names = header_names(lambda cell: bool((texts.frame == cell).any(axis=None)))
+    pairs = None if edges is None else read_table(edges, "edges", **reading, text_columns=str, names=names)
+    found = _Inspector(table, texts, pairs, {"label": label, "id": id}, list(sensitive)).result()
+    recognised = {name: why for name, why in _recognised(table, pairs).items() if reading[name] is None}
+    reasons = {**found.reasons, **{name: why for name, (_, why) in recognised.items()}}
+    given = {name: value for name, value in reading.items() if value is not None}
+    settings = {**found.settings, **{name: value for name, (value, _) in recognised.items()}, **given}
+    return replace(found, settings=settings, reasons=reasons)
+
+
+def _recognised(nodes: Table, edges: Table | None) -> dict[str, tuple[str, str]]:
+    """Return how text files are read where that is unusual and the same for both tables, each with the reason."""
+    usual = {"separator": (",", "\t"), "decimal": (".",), "text_encoding": ("utf-8",)}
+    found = {}
+    for name, values in usual.items():
+        value, other = getattr(nodes, name), None if edges is None else getattr(edges, name)
+        if value not in (None, *values) and other in (None, value):
+            found[name] = value, "Recognised from the table of nodes"
+    return found
 
 
 class _Inspector:

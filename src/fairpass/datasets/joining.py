@@ -10,12 +10,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.datasets.column_encoding import text_of
+from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.edges import EdgeList, edge_list, header_names
 from fairpass.datasets.feature_graphs import similarity_graph
 from fairpass.datasets.graph import MISSING, Floats, listed, simple_graph
 from fairpass.datasets.options import Dangling, MissingSensitive, TableOptions, UnknownCategory
 from fairpass.datasets.table_files import TableSource, read_table
-from fairpass.datasets.tables import READING, from_tables, normalised, reading_of_files, similarity_origin
+from fairpass.datasets.tables import from_tables, normalised, options_of, similarity_origin
 from fairpass.errors import DataError
 
 _NAMES = ("feature_names", "label_names", "group_names")
@@ -87,6 +88,8 @@ def join_tables(
     missing_sensitive: MissingSensitive = "unknown",
     unknown_category: UnknownCategory | None = None,
     text_encoding: str | None = None,
+    separator: str | None = None,
+    decimal: DecimalMark | None = None,
 ) -> Data:
     """Return `graph` joined with the new nodes of a table, as `join` does.
 
@@ -110,8 +113,11 @@ def join_tables(
         dangling: Whether edges to nodes that exist neither here nor there are refused or dropped.
         missing_sensitive: Whether a new node without a sensitive value, or a table without the column, is of an
             unknown group (sens = -1) or refused.
-        unknown_category: Whether a category that the graph does not have is refused, or all zeros.
-        text_encoding: The encoding of CSV and TSV files.
+        unknown_category: Whether a category that the graph does not have is all zeros, with a warning, or refused.
+        text_encoding: The encoding of text files. This, `separator` and `decimal` are recognised unless they are given
+            here or were given for the tables of `graph`.
+        separator: The separator of CSV and TSV files.
+        decimal: The decimal mark of numbers that could have either.
     """
     provenance = graph.get("provenance") or {}
     if "encoding" not in provenance:
@@ -119,7 +125,7 @@ def join_tables(
             "'graph' must be made by 'from_tables' (it does not say how tables are encoded; "
             "'join' takes nodes that are encoded already)"
         )
-    options = {name: value for name, value in provenance["options"].items() if value is not None}
+    options = options_of(provenance)
     if edges is not None and "id" not in options:
         raise DataError(
             "'graph' must have ids that edges can name ('id' of 'from_tables'): its nodes are known by row numbers, "
@@ -128,8 +134,9 @@ def join_tables(
     mean = provenance["encoding"].get("mean_edge_weight")
     if edge_weight is not None and mean is None:
         raise DataError(f"'edge_weight' must be left out: the edges of 'graph' have no weights (got {edge_weight!r})")
-    given = {"id": id, "unknown_category": unknown_category, "text_encoding": text_encoding}
-    inherited = ("label", "sensitive", "id", "features", "drop", "keep_sensitive", "unknown_category", *READING)
+    files = {"text_encoding": text_encoding, "separator": separator, "decimal": decimal}
+    given = {"id": id, "unknown_category": unknown_category, **files}
+    inherited = ("label", "sensitive", "drop", "keep_sensitive", *given)
     chosen: dict[str, Any] = {name: options[name] for name in inherited if name in options}
     chosen |= {name: value for name, value in given.items() if value is not None}
     new = from_tables(nodes, missing_sensitive=missing_sensitive, encoding=provenance["encoding"], **chosen)
@@ -139,11 +146,12 @@ def join_tables(
     ids = _ids_of_both(graph, new) if "id" in options else None
     if edges is not None and ids is not None:
         named = {"source": source, "target": target, "edge_weight": edge_weight, "dangling": dangling}
-        lasting = {name: options[name] for name in (*named, *READING, "unweighted") if name in options}
+        lasting = {name: options[name] for name in (*named, "unweighted") if name in options}
         roles = {name: value for name, value in named.items() if value is not None}
         reading = TableOptions(label=options["label"], sensitive=options["sensitive"], **lasting | roles)
         names = header_names(lambda cell: cell in ids, reading)
-        table = read_table(edges, "edges", **reading_of_files(reading), text_columns=str, names=names)
+        texts = {name: chosen.get(name) for name in files}
+        table = read_table(edges, "edges", **texts, text_columns=str, names=names)
         found = edge_list(table, ids, reading, as_texts=True)
     elif "similarity" in options:
         pairs = similarity_graph(torch.cat([graph.x.cpu(), new.x]).numpy(), options["similarity"])
@@ -160,6 +168,7 @@ def join_tables(
     if weight is not None:
         new.edge_weight, link_weight = torch.from_numpy(weight[inside]), torch.from_numpy(weight[crossing])
     joined = join(graph, new, links, link_weight)
+    joined.provenance["new"] |= {"differences": new.provenance["differences"]}
     joined.provenance["new"] |= {"nodes": new.provenance["nodes"], "edges": found.origin}
     if found.dangling:
         joined.provenance["new"]["dangling_edges_dropped"] = found.dangling

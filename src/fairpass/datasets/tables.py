@@ -1,7 +1,7 @@
 """A graph from a user's own tables of nodes and edges."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from inspect import Signature, signature
 from itertools import chain
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from fairpass.datasets.column_encoding import as_text, text_of
 from fairpass.datasets.edges import EdgeList, edge_list, header_names
 from fairpass.datasets.encoded_columns import Difference
-from fairpass.datasets.encoding import TIMES, Encoding, Grouping, Labels, feature_columns
+from fairpass.datasets.encoding import Encoding, Labels, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
 from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, listed, simple_graph
+from fairpass.datasets.grouping import TIMES, Grouping
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 _ID_NAMES = {"id", "node_id"}
 _REPORTED = 10  # differences from the fitted table
 
-READING = ("text_encoding", "separator", "decimal")  # options of text files
 NO_HEADER = "its first row looks like data ({}): give the table a row with the names of its columns"
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     options = TableOptions.parse(given)
     known = None if options.encoding is None else Encoding.load(options.encoding)
     _check_options(edges is not None, options, known)
-    table = read_table(nodes, "nodes", **reading_of_files(options), text_columns=_text_columns(options, known))
+    table = read_table(nodes, "nodes", **_reading(options), text_columns=_text_columns(options, known))
     _check_nodes(table, options)
 
     # The split comes before the features: some are fitted to the labels of training nodes.
@@ -124,9 +124,18 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     )
 
 
-def reading_of_files(options: TableOptions) -> dict[str, Any]:
+def options_of(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the tables of a graph were read with, without those that were not given."""
+    options = {name: value for name, value in provenance["options"].items() if value is not None}
+    if provenance["encoding"].get("version") == 2:
+        # At that time the default was to refuse unknown categories: it was hardly ever chosen.
+        options.pop("unknown_category", None)
+    return options
+
+
+def _reading(options: TableOptions) -> dict[str, Any]:
     """Return how the text files of tables are read."""
-    return {name: getattr(options, name) for name in READING}
+    return {name: getattr(options, name) for name in ("text_encoding", "separator", "decimal")}
 
 
 def _text_columns(options: TableOptions, known: Encoding | None) -> dict[str, type[str]]:
@@ -218,7 +227,7 @@ def _edges(nodes: Table, x: NDArray[np.float32], edges: TableSource | None, opti
         return EdgeList(pairs[:, 0], pairs[:, 1], origin=similarity_origin(options.similarity))
     text_columns, texts = (None, None) if options.id is None else (str, as_text(nodes[options.id]))
     names = header_names(lambda cell: texts is not None and bool((texts == cell).any()), options)
-    table = read_table(edges, "edges", **reading_of_files(options), text_columns=text_columns, names=names)
+    table = read_table(edges, "edges", **_reading(options), text_columns=text_columns, names=names)
     if options.id is None:
         return edge_list(table, pd.RangeIndex(len(x)), options)
     as_texts = nodes.typed != table.typed  # in a CSV file, ids are text

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpass.datasets.table_inspection import Inspection, auc_of_column, inspect_tables, words_of
+from fairpass.datasets.column_names import words_of
+from fairpass.datasets.predictability import auc_of_column
+from fairpass.datasets.table_inspection import Inspection, inspect_tables
 from fairpass.errors import DataError
 
 SIZE = 120
@@ -52,7 +54,7 @@ def test_contents() -> None:
     assert (kinds["flag"], kinds["empty"], kinds["same"]) == ("flag", "empty", "constant")
     assert (kinds["note"], kinds["day"], kinds["mixed"]) == ("text", "date", "mixed")
     assert (found.column("gaps").missing, found.column("job").distinct) == (60, 3)
-    assert found.unusable == ["empty", "same", "note", "day", "mixed", "gaps"]
+    assert list(found.left_out) == ["empty", "same", "note", "day", "mixed", "gaps"]
 
 
 def test_roles() -> None:

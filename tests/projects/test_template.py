@@ -59,7 +59,7 @@ def test_a_binary_label_has_a_positive_value(tmp_path: Path) -> None:
 def test_a_number_is_cut_into_bins(tmp_path: Path) -> None:
     table = applicants().rename(columns={"income": "age"}).drop(columns="ethnicity")
     assert 'sensitive = ["age"]' in (text := template(inspect_tables(table)))
-    assert 'bins = { age = 3 }' in text
+    assert "bins = { age = 3 }" in text
 
 
 def test_a_split_column(tmp_path: Path) -> None:

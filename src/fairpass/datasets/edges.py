@@ -1,6 +1,7 @@
 """The edges of a user's table: the nodes they join, their weights, and what is left out."""
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from fairpass.datasets.column_encoding import as_text
-from fairpass.datasets.column_names import WEIGHT_WORDS, named
+from fairpass.datasets.column_names import END_WORDS, WEIGHT_WORDS, named
 from fairpass.datasets.graph import Column, Floats, Ints, first_missing, listed, positions
 from fairpass.datasets.options import TableOptions
-from fairpass.datasets.table_files import Table
+from fairpass.datasets.table_files import HeaderNames, Table
 from fairpass.errors import DataError
 
 _LOOKED_AT = 1_000  # rows that say whether a column has numbers
+_SECONDS = 1e8  # larger numbers in a third column are times, not weights
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,33 @@ class EdgeList:
     origin: dict[str, str | None] | None = None
     dangling: int = 0  # edges that were left out because an end is not a node
     ignored: tuple[str, ...] = ()  # columns that were not used
+
+
+def header_names(is_node: Callable[[str], bool], options: TableOptions | None = None) -> HeaderNames:
+    """Return what `read_table` asks: the names of the columns if the first row of a table of edges is an edge.
+
+    It is one if both ends are nodes, or whole numbers; `edges_header` has the last word.
+    """
+
+    def names(row: Sequence[str]) -> list[str] | None:
+        given = None if options is None else options.edges_header
+        mentioned = set() if options is None else {options.source, options.target, options.edge_weight}
+        ends = [cell.strip() for cell in row[:2]]
+        if given or len(ends) < 2:
+            return None
+        if given is None and (mentioned.intersection(row) or set(map(str.lower, ends)) <= set(END_WORDS)):
+            return None
+        if given is None and not all(is_node(end) or end.isdecimal() for end in ends):
+            return None
+        third = pd.to_numeric(pd.Series(row[2:3]), errors="coerce").abs()
+        weight = "weight" if bool((third < _SECONDS).any()) else "column 3"
+        found = ["source", "target", weight, *(f"column {place}" for place in range(4, len(row) + 1))][: len(row)]
+        if given is None and options is not None:
+            message = "'edges' has no header: its first row is the edge from %r to %r, and its columns are called %s"
+            logger.warning(f"{message} (edges_header=True if that is wrong)", *ends, listed(found))
+        return found
+
+    return names
 
 
 def edge_list(edges: Table, ids: "pd.Index[Any]", options: TableOptions, *, as_texts: bool = False) -> EdgeList:

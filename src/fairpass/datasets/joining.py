@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from fairpass.datasets.column_encoding import text_of
 from fairpass.datasets.column_rules import DecimalMark
-from fairpass.datasets.edges import EdgeList, edge_list
+from fairpass.datasets.edges import EdgeList, edge_list, header_names
 from fairpass.datasets.feature_graphs import similarity_graph
 from fairpass.datasets.graph import MISSING, Floats, listed, simple_graph
 from fairpass.datasets.options import Dangling, MissingSensitive, TableOptions, UnknownCategory
@@ -145,11 +145,13 @@ def join_tables(
     found = EdgeList(empty, empty, origin=similarity_origin(None))
     ids = _ids_of_both(graph, new) if "id" in options else None
     if edges is not None and ids is not None:
-        table = read_table(edges, "edges", text_columns=str, **{name: chosen.get(name) for name in files})
         named = {"source": source, "target": target, "edge_weight": edge_weight, "dangling": dangling}
         lasting = {name: options[name] for name in (*named, "unweighted") if name in options}
         roles = {name: value for name, value in named.items() if value is not None}
         reading = TableOptions(label=options["label"], sensitive=options["sensitive"], **lasting | roles)
+        names = header_names(lambda cell: cell in ids, reading)
+        texts = {name: chosen.get(name) for name in files}
+        table = read_table(edges, "edges", **texts, text_columns=str, names=names)
         found = edge_list(table, ids, reading, as_texts=True)
     elif "similarity" in options:
         pairs = similarity_graph(torch.cat([graph.x.cpu(), new.x]).numpy(), options["similarity"])

@@ -53,6 +53,8 @@ class TableOptions(Frozen):
     count alike."""
     unweighted: bool = _option("data", False)
     """Whether all edges count alike although a column of the edges is named like a weight."""
+    edges_header: bool | None = _option("data", None)
+    """Whether the first row of a text file with edges has the names of the columns; by default it is looked at."""
     dangling: Dangling = _option("data", "error")
     """What to do with edges whose ends are not both nodes: refuse them, or drop them."""
     similarity: float | None = _option("data", None, gt=0, le=1)

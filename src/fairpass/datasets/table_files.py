@@ -3,6 +3,7 @@
 import gzip
 import os
 import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from fairpass.errors import DataError, did_you_mean
 from fairpass.files import sha256
 
 TableSource = str | os.PathLike[str] | pd.DataFrame
+HeaderNames = Callable[[Sequence[str]], list[str] | None]
 
 _SEPARATED = {".csv": ",", ".tsv": "\t"}  # their usual separator
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -41,6 +43,7 @@ class Table:
     separator: str | None = None  # of a CSV or TSV file
     text_encoding: str | None = None  # of a text file
     decimal: DecimalMark | None = None  # of numbers that could have either mark, such as 1.234; None: not known
+    unnamed: bool = False  # whether a text file had no header
 
     @property
     def columns(self) -> list[str]:
@@ -63,12 +66,14 @@ def read_table(
     separator: str | None = None,
     decimal: DecimalMark | None = None,
     text_columns: TextColumns = None,
+    names: HeaderNames | None = None,
 ) -> Table:
     """Read a table from a file, or take a DataFrame, which is not changed.
 
     A file ends in .csv, .tsv, .jsonl or .ndjson, each also with .gz, or in .parquet or .pq. Encoding, separator and
     decimal mark are recognised where they are not given. `text_columns` are the columns of a CSV or TSV file, or all,
-    that stay text (pandas' `dtype`).
+    that stay text (pandas' `dtype`). `names` gets the first row of a CSV or TSV file, and returns the names of the
+    columns if that row is not a header.
     """
     if isinstance(source, pd.DataFrame):
         frame = _with_text_header(source.copy(deep=False), name, "the DataFrame")
@@ -92,6 +97,9 @@ def read_table(
             return Table(name, frame, origin, typed=True, text_encoding=file.encoding, decimal=decimal)
         separator = separator or file.separator(_SEPARATED[ending])
         header = file.header(separator)
+        own = None if names is None else names(header)
+        if own is not None:
+            file, header = file.with_header(own, separator), own
         _check_header(header, name, file.where)
         texts = file.columns_of_text(separator, header)
     except DataError as error:
@@ -100,7 +108,8 @@ def read_table(
         decimal = ","
     frame = with_types(texts, text_columns, comma=decimal == ",")
     used = {"separator": separator, "text_encoding": file.encoding, "decimal": decimal}
-    return Table(name, frame, {**origin, **used}, typed=False, **used)  # type: ignore[arg-type]
+    unnamed = own is not None
+    return Table(name, frame, {**origin, **used}, typed=False, **used, unnamed=unnamed)  # type: ignore[arg-type]
 
 
 def _content(path: Path, *, zipped: bool) -> bytes:

@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairpass.datasets.column_encoding import as_text, text_of
-from fairpass.datasets.edges import EdgeList, edge_list
+from fairpass.datasets.edges import EdgeList, edge_list, header_names
 from fairpass.datasets.encoded_columns import Difference
 from fairpass.datasets.encoding import Encoding, Labels, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, simple_graph
+from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, listed, simple_graph
 from fairpass.datasets.grouping import TIMES, Grouping
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Columns that would be used as a feature by mistake.
 _ID_NAMES = {"id", "node_id"}
 _REPORTED = 10  # differences from the fitted table
+
+NO_HEADER = "its first row looks like data ({}): give the table a row with the names of its columns"
 
 logger = logging.getLogger(__name__)
 
@@ -177,6 +179,8 @@ def _check_nodes(nodes: Table, options: TableOptions) -> None:
     """Refuse an empty table, a column of ids without a role, and by option missing sensitive values."""
     if nodes.frame.empty:
         raise DataError("'nodes' must have at least one row (got an empty table)")
+    if has_no_header(nodes) and any(column not in nodes for column in options.roles["label"]):
+        raise DataError(f"'nodes' has no column {options.label!r}: {NO_HEADER.format(listed(nodes.columns))}")
     mentioned = [*options.drop, *(options.features or ()), *chain(*options.roles.values())]
     for column in nodes.columns if options.id is None else ():
         if column.lower() in _ID_NAMES and column not in mentioned:
@@ -190,6 +194,17 @@ def _check_nodes(nodes: Table, options: TableOptions) -> None:
                 f"column {column!r} must have a value for each node ({first_missing(nodes[column])}): "
                 f"fix the table, or choose missing_sensitive='unknown'"
             )
+
+
+def has_no_header(table: Table) -> bool:
+    """Return whether the names of the columns of a text file are data: numbers as in the columns they are above."""
+    if table.typed:
+        return False
+    numbers = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
+    names = pd.to_numeric(pd.Series(numbers, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    return len(numbers) > 0 and all(
+        table[name].min() <= number <= table[name].max() for name, number in zip(numbers, names, strict=True)
+    )
 
 
 def _split(nodes: Table, y: Ints, sens: Ints, labels: list[str], groups: list[str], options: TableOptions) -> Split:
@@ -210,8 +225,9 @@ def _edges(nodes: Table, x: NDArray[np.float32], edges: TableSource | None, opti
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
         return EdgeList(pairs[:, 0], pairs[:, 1], origin=similarity_origin(options.similarity))
-    text_columns = None if options.id is None else str
-    table = read_table(edges, "edges", **_reading(options), text_columns=text_columns)
+    text_columns, texts = (None, None) if options.id is None else (str, as_text(nodes[options.id]))
+    names = header_names(lambda cell: texts is not None and bool((texts == cell).any()), options)
+    table = read_table(edges, "edges", **_reading(options), text_columns=text_columns, names=names)
     if options.id is None:
         return edge_list(table, pd.RangeIndex(len(x)), options)
     as_texts = nodes.typed != table.typed  # in a CSV file, ids are text

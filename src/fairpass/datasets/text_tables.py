@@ -5,8 +5,8 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -105,6 +105,10 @@ class TextFile:
         if len(head[-1]) != len(head[0]):
             self.check_lengths(separator)
         return head[0]
+
+    def with_header(self, names: Sequence[str], separator: str) -> "TextFile":
+        """Return the file with names of columns above its first row."""
+        return replace(self, text=f"{separator.join(names)}\n{self.text}")
 
     def columns_of_text(self, separator: str, header: list[str]) -> pd.DataFrame:
         """Return the table with all values as text; what pandas counts as missing is missing."""

@@ -243,11 +243,11 @@ def toml_setting(name: str, value: Any) -> str | None:
 def as_toml(value: Any) -> str:
     """Return a value in TOML, which writes texts, numbers and lists like JSON."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {as_toml(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{_toml_name(key)} = {as_toml(each)}" for key, each in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _key(name: str) -> str:
+def _toml_name(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else as_toml(name)
 
 

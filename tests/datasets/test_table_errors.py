@@ -163,7 +163,7 @@ def test_values_of_numpy_and_tuples_are_plain_in_the_provenance() -> None:
 
 
 def test_fractions() -> None:
-    with pytest.raises(DataError, match="'fractions' must be three positive numbers"):
+    with pytest.raises(DataError, match="'fractions' must be three or four positive numbers"):
         build(fractions=(0.5, 0.5, 0.5))
 
 

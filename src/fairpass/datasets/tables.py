@@ -44,9 +44,9 @@ def from_tables(nodes: TableSource, edges: TableSource | None = None, **options:
     named "column=value", and those with more than `max_levels` values the share of each label among the training nodes.
     Free text is left out. Labels and groups may be of any type and number: their sorted values get the indices 0, 1,
     ... in `y` and `sens`, and are stored in `label_names` and `group_names`. A node without a label stays in the graph
-    with y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are removed and
-    counted in `provenance`. With `edge_weight`, the graph has an `edge_weight` as well: the weights of all edges
-    between two nodes are added, and divided by the mean over the graph's edges. The tables are not changed.
+    with y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are
+    removed and counted in `provenance`. With `edge_weight`, the graph has an `edge_weight` as well: the weights of all
+    edges between two nodes are added, and divided by the mean over the graph's edges. The tables are not changed.
 
     With `encoding`, a table is encoded as an earlier one, and `provenance["differences"]` says how it differs from it.
     It may lack the label and, with `missing_sensitive="unknown"`, the sensitive attribute.

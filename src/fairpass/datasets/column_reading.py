@@ -146,7 +146,7 @@ def typed_numbers(column: Column) -> Floats:
 def first_of(column: Column, rows: Bools) -> str:
     """Return the first value among some rows, and where it is, for a message."""
     row = int(np.argmax(rows))
-    return f"{column.iloc[row]!r} in row {row}"
+    return f"{column.iloc[[row]].tolist()[0]!r} in row {row}"
 
 
 def _days(column: Column) -> Floats:

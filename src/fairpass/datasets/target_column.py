@@ -79,14 +79,16 @@ class TrainingLabels:
 
 def _fit_target(codes: Ints, training: TrainingLabels) -> tuple[Floats, Any]:
     """Return the cross-fitted features of the training nodes, and the encoder for all others."""
+    import sklearn
+    from sklearn.model_selection import StratifiedKFold
     from sklearn.preprocessing import TargetEncoder
 
-    rarest = int(np.bincount(training.y).min())
-    encoder = TargetEncoder(
-        target_type="binary" if len(training.names) == 2 else "multiclass",
-        cv=max(2, min(_FOLDS, rarest)),
-        random_state=training.seed,
-    )
+    kind: Any = "binary" if len(training.names) == 2 else "multiclass"
+    folds = max(2, min(_FOLDS, int(np.bincount(training.y).min())))
+    shuffled: Any = {"cv": StratifiedKFold(folds, shuffle=True, random_state=training.seed)}
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):  # the same folds, spelled differently
+        shuffled = {"cv": folds, "random_state": training.seed}
+    encoder = TargetEncoder(target_type=kind, **shuffled)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a label with one training node is in one fold only
         return np.asarray(encoder.fit_transform(codes[:, None], training.y), dtype=np.float64), encoder

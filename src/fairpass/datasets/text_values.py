@@ -152,6 +152,7 @@ def _parse(texts: Column, format: str) -> Floats:
     formats = [format] if format == ISO or "%H" in format or "%I" in format else [format + time for time in _TIMES]
     formats += [each.replace("%b", "%B") for each in formats if "%b" in each]  # short and long names of months
     values = np.full(len(texts), np.nan)
+    texts = texts.where(texts.str.contains("[0-9]"), "")  # pandas knows "now" and "today"
     for each in formats:
         todo = np.isnan(values)
         if todo.any():

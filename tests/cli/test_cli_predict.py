@@ -480,3 +480,28 @@ def test_evaluate_needs_edges(run: Run, project: Path) -> None:
     result = run("evaluate", project / PLAIN, "--nodes", project / "new.csv")
     assert result.exit_code == 2
     assert "--edges is missing" in result.stderr
+
+
+def test_new_people_with_weighted_edges(run: Run, own_tables: dict[str, Path], tmp_path: Path) -> None:
+    lines = own_tables["edges"].read_text().splitlines()
+    edges = [f"{lines[0]},calls", *(f"{line},{i + 1}" for i, line in enumerate(lines[1:]))]
+    own_tables["edges"].write_text("\n".join(edges))
+    tables = ["--nodes", own_tables["nodes"], "--edges", own_tables["edges"], "--id", "name"]
+    tables += ["--label", "hired", "--sensitive", "sex", "--edge-weight", "calls"]
+    out = tmp_path / "run"
+    trained = run("train", *tables, "--method", "gcn", "--epochs", "3", "--out", out)
+    assert trained.exit_code == 0, trained.output
+    (tmp_path / "new.csv").write_text("name,age,shoe,planet,sex\nq1,30,40,earth,m\nq2,31,41,earth,f\n")
+    found = []
+    for weight in (1, 90):
+        (tmp_path / "links.csv").write_text(f"one,other,calls\nq1,p3,{weight}\nq1,p9,7\nq2,q1,2\n")
+        new = ["--nodes", tmp_path / "new.csv", "--edges", tmp_path / "links.csv", "--graph", out]
+        result = run("predict", out / "model.safetensors", *new, "--out", tmp_path / "found.csv")
+        assert result.exit_code == 0, result.output
+        found.append(pd.read_csv(tmp_path / "found.csv")["score"].tolist())
+    assert found[0] != found[1]
+    (tmp_path / "links.csv").write_text("one,other\nq1,p3\n")
+    refused = run("predict", out / "model.safetensors", *new, "--out", tmp_path / "found.csv")
+    assert "--edges has no column 'calls': it has 'one', 'other'" in refused.stderr
+    refused = run("train", *tables, "--method", "fairdrop", "--epochs", "3")
+    assert "which does not use weights of edges (with tables: --unweighted in place of --edge-weight)" in refused.stderr

@@ -288,3 +288,68 @@ def test_other_tables_are_divided_by_the_mean_of_the_fit() -> None:
         encoding=fitted.provenance["encoding"],
     )
     assert other.edge_weight.tolist() == [5, 5]
+
+
+# Files without a header
+
+
+def files(folder: Path, text: str) -> dict[str, Any]:
+    people().to_csv(folder / "nodes.csv", index=False)
+    (folder / "edges.csv").write_text(text)
+    return {"nodes": folder / "nodes.csv", "edges": folder / "edges.csv", "label": "paid", "sensitive": "sex"}
+
+
+def test_edges_without_a_header(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    arguments = files(tmp_path, "p0,p1\np1,p2\n")
+    with caplog.at_level(logging.WARNING, logger="fairpass"):
+        data = from_tables(**arguments, id="name")
+    assert data.edge_index.T.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+    assert "'edges' has no header: its first row is the edge from 'p0' to 'p1'" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="fairpass"):
+        asked = from_tables(**arguments, id="name", edges_header=False)
+    assert torch.equal(asked.edge_index, data.edge_index)
+    assert not caplog.text
+    assert from_tables(**arguments, id="name", edges_header=True).edge_index.shape[1] == 2
+
+
+def test_weights_without_a_header(tmp_path: Path) -> None:
+    arguments = files(tmp_path, "p0\tp1\t1\np1\tp2\t3\n")  # the first weight is also a name of a column elsewhere
+    with pytest.raises(DataError, match="column 'weight' of 'edges' seems to have weights"):
+        from_tables(**arguments, id="name")
+    assert from_tables(**arguments, id="name", edge_weight="weight").edge_weight.tolist() == [0.5, 0.5, 1.5, 1.5]
+
+
+def test_row_numbers_without_a_header(tmp_path: Path) -> None:
+    data = from_tables(**files(tmp_path, "5,5,5\n5,6,6\n"), drop=["name"], unweighted=True)
+    assert (data.provenance["self_loops_removed"], data.edge_index.shape[1]) == (1, 2)
+    arguments = files(tmp_path, "5,6,1600000000\n7,8,1600000001\n")
+    data = from_tables(**arguments, drop=["name"])
+    assert data.edge_index.shape[1] == 4
+    assert data.provenance["edge_columns_ignored"] == ["column 3"]  # times are no weights
+
+
+@pytest.mark.parametrize("header", ["a,b", "source,target", "one,other"])
+def test_a_header_is_a_header(tmp_path: Path, header: str) -> None:
+    data = from_tables(**files(tmp_path, f"{header}\np0,p1\n"), id="name")
+    assert data.edge_index.shape[1] == 2
+
+
+def test_a_header_that_is_also_an_id(tmp_path: Path) -> None:
+    arguments = files(tmp_path, "p0,p1\np3,p4\n")
+    assert from_tables(**arguments, id="name", source="p0", target="p1").edge_index.T.tolist() == [[3, 4], [4, 3]]
+
+
+def test_new_edges_without_a_header(tmp_path: Path) -> None:
+    graph = build(friends()[["a", "b"]])
+    (tmp_path / "new.csv").write_text("p30,p0\np30,p31\n")
+    assert join_tables(graph, people(30, 4), tmp_path / "new.csv").edge_index.shape[1] == 8
+
+
+def test_nodes_without_a_header(tmp_path: Path) -> None:
+    arguments = files(tmp_path, "a,b\np0,p1\n")
+    people().to_csv(tmp_path / "nodes.csv", index=False, header=False)
+    with pytest.raises(
+        DataError, match=r"'nodes' has no column 'paid': its first row looks like data \('p0', '20.0', "
+    ):
+        from_tables(**arguments, id="name")

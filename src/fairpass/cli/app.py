@@ -93,6 +93,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def fairpass(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
@@ -101,7 +102,7 @@ def fairpass(
     ] = False,
 ) -> None:
     """Fair node classification on graphs by message passing."""
-    output.prepare_streams()
+    output.prepare_streams(lambda message: _in_own_words(message, ctx.invoked_subcommand))
 
 
 for _name in _COMMANDS:

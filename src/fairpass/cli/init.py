@@ -28,6 +28,7 @@ def init(
     id: str | None = None,
     separator: str | None = None,
     text_encoding: str | None = None,
+    old_text_encoding: str | None = None,
 ) -> Result:
     _check_out(out, [path for path in (nodes, edges) if path is not None], force)
     with working("Looking at the tables"):
@@ -35,7 +36,7 @@ def init(
         from fairpass.projects.config import in_toml
         from fairpass.projects.template import template
 
-        reading: dict[str, Any] = {"separator": _mark(separator), "text_encoding": text_encoding}
+        reading: dict[str, Any] = {"separator": _mark(separator), "text_encoding": text_encoding or old_text_encoding}
         found = inspect_tables(nodes, edges, label=label, sensitive=sensitive or (), id=id, **reading)
     features = [guess.column for guess in found.undecided if _is_terminal() and _may_be_used(guess)]
     write_text(out, template(found, folder=out.parent, file=out.name, features=features))
@@ -45,7 +46,7 @@ def init(
     left = [guess for guess in found.undecided if guess.column not in features]
     if left:
         questions = (f"May a decision depend on {each.column!r}? {_sentence(each.reason)}" for each in left)
-        hint = Text("They are left out. Whatever may be used: remove it from [features] drop.", "dim")
+        hint = Text(f"Left out for now. To use one as a feature, remove it from [features] drop in {out}.", "dim")
         section("To decide", rows(("?", Text(question)) for question in questions), hint)
     if found.problems:
         stops = Text("stops", style="bold red")

@@ -18,7 +18,10 @@ SENSITIVE_WORDS = (
     *("origin", "birth", "birthdate", "birthday", "birthplace", "dob", "born", "geburtsdatum", "naissance", "edad"),
     *("pregnant", "pregnancy", "veteran", "caste", "skin", "immigrant", "native", "language", "pronoun", "pronouns"),
 )
-ID_WORDS = ("id", "ids", "node", "key", "uid", "uuid", "name", "number", "nr")
+ID_WORDS = (
+    *("id", "ids", "node", "key", "uid", "uuid", "name", "number", "no", "nr", "nummer", "kennung", "personalnummer"),
+    *("kundennummer", "matricule", "identifiant", "numero", "codigo"),
+)
 END_WORDS = ("source", "target", "from", "to", "src", "dst", "one", "other", "a", "b", "u", "v")
 WEIGHT_WORDS = (
     *("weight", "weights", "w", "strength", "count", "counts", "amount", "score", "frequency", "freq", "times"),

@@ -89,7 +89,8 @@ def _unknown_ends(columns: list[Column], found: Any) -> Iterator[str]:
     for column, places in zip(columns, found, strict=True):
         if (places < 0).any():
             row = int(np.argmax(places < 0))
-            yield f"the first: {listed(column.iloc[[row]].tolist())} in {column.name!r}, row {row}"
+            end: str = "an empty cell" if pd.isna(column.iloc[row]) else repr(column.iloc[row])
+            yield f"the first: {end} in column {column.name!r}, row {row}"
 
 
 def _errors(columns: list[Column], ids: "pd.Index[Any]") -> Iterator[str]:

@@ -18,6 +18,7 @@ _LEAKS_LABEL, _LEAK_TOGETHER, _LEAKS_GROUP = 0.98, 0.99, 0.95
 _TELL_GROUP_TOGETHER = 0.9
 _CORRELATED = 0.999
 _REPEATED_ROWS = 0.01
+_MANY = 100  # in fewer rows, consecutive numbers may be chance
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def counting_columns(nodes: Table, features: Sequence[str]) -> dict[str, str]:
     found = {}
     for name in features:
         column = nodes[name]
-        if not pd.api.types.is_integer_dtype(column) or column.nunique() < len(column) or len(column) < _RARE:
+        if not pd.api.types.is_integer_dtype(column) or column.nunique() < len(column):
             continue
-        consecutive = int(column.max()) - int(column.min()) + 1 == len(column)
+        consecutive = len(column) >= _MANY and int(column.max()) - int(column.min()) + 1 == len(column)
         if consecutive or not set(ID_WORDS).isdisjoint(words_of(name)):
             found[name] = "has a different whole number in every row, like an id"
     return found

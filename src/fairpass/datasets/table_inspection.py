@@ -16,6 +16,7 @@ from fairpass.datasets.graph import Column, checked_ids, listed
 from fairpass.datasets.predictability import Predictability
 from fairpass.datasets.problems import Problem
 from fairpass.datasets.role_guesses import Guess, guess_id, guess_label, guess_sensitive, guess_split
+from fairpass.datasets.spellings import merged_spellings
 from fairpass.datasets.table_files import Table, TableSource, read_table
 from fairpass.datasets.tables import NO_HEADER, has_no_header
 from fairpass.datasets.text_tables import with_types
@@ -29,7 +30,7 @@ _GIVEN = "you said so"
 
 # Why a column cannot be a feature.
 _UNUSABLE = {
-    "text": "has free text",
+    "text": "has {:,} different texts, too many for a category",
     "mixed": "contains values of several types",
     "constant": "has one value only",
     "empty": "has no value in any row",
@@ -57,13 +58,17 @@ class ColumnContent:
             counts = column.value_counts()
         except TypeError:  # lists or other values that cannot be compared
             counts = column.map(str, na_action="ignore").value_counts()
-        examples = tuple(text_of(value) for value in counts.index[:_EXAMPLES].tolist())
+        examples = tuple(_shown(value) for value in counts.index[:_EXAMPLES].tolist())
         missing, distinct = int(column.isna().sum()), len(counts)
         if distinct == 1:
             return cls(str(column.name), "constant", distinct, missing, examples)
         found = recognise(column, usual_decimal=decimal)
         rule = _rule(found, column)
         return cls(str(column.name), found.kind, distinct, missing, examples, found.note, rule, found)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) and not value.is_integer() else text_of(value)
 
 
 def _rule(found: Recognised, column: Column) -> Any:
@@ -180,10 +185,13 @@ class _Inspector:
         taken = {self.id, self.label, self.split, *self.sensitive}
         others = [name for name in nodes.columns if name not in taken]
         self.unusable = {
-            name: _UNUSABLE[self.contents[name].kind] for name in others if self.contents[name].kind in _UNUSABLE
+            name: _UNUSABLE[content.kind].format(content.distinct)
+            for name, content in self.contents.items()
+            if name in others and content.kind in _UNUSABLE
         }
         usable = [name for name in others if name not in self.unusable]
-        self.counting = hints.counting_columns(nodes, usable)
+        people = {guess.column for guess in self.roles["sensitive"]}
+        self.counting = hints.counting_columns(nodes, [name for name in usable if name not in people])
         usable = [name for name in usable if name not in self.counting]
         self.tree = Predictability({name: (nodes[name], self.contents[name].recognised) for name in usable})
         self.undecided = self._undecided(usable)
@@ -222,9 +230,16 @@ class _Inspector:
         found = {guess.column: guess for guess in self.roles["sensitive"] if guess.column in usable}
         for name in self.sensitive:
             if hints.can_be_told(self.nodes[name]):
-                told = hints.proxies(self.tree, [each for each in usable if each not in found], self.nodes[name])
+                group = self._merged(name)
+                told = hints.proxies(self.tree, [each for each in usable if each not in found], group)
                 found |= {column: Guess(column, reason) for column, reason in told.items()}
         return tuple(found.values())
+
+    def _merged(self, name: str) -> Column:
+        """Return a sensitive column with spellings such as M and male merged, as `from_tables` does."""
+        column = self.nodes[name]
+        spellings = merged_spellings({text_of(value): int(n) for value, n in column.value_counts().items()})
+        return as_text(column).replace(spellings) if spellings else column
 
     def result(self) -> Inspection:
         column = None if self.id is None else as_text(self.texts[self.id])
@@ -262,6 +277,8 @@ class _Inspector:
                 yield from hints.label_problems(label)
         for name, reason in {**self.unusable, **self.counting}.items():
             yield Problem(f"column {name!r} {reason}: it is left out")
+        if not self.features:
+            yield Problem("no column is left as a feature: decide which may be one", stops=True)
         for name in self.features:
             if self.contents[name].note:
                 yield Problem(f"column {name!r}: {self.contents[name].note}")
@@ -271,7 +288,7 @@ class _Inspector:
             yield from hints.leaks(self.tree, self.features, label)
         for name in self.sensitive:
             if hints.can_be_told(self.nodes[name]):
-                yield from hints.told_together(self.tree, self.features, self.nodes[name])
+                yield from hints.told_together(self.tree, self.features, self._merged(name))
         yield from hints.repeated_columns(self.tree, self.nodes, self.features)
         yield from hints.repeated_rows(self.nodes, self.features)
 

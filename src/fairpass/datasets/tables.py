@@ -204,9 +204,9 @@ def has_no_header(table: Table) -> bool:
         return False
     numbers = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
     names = pd.to_numeric(pd.Series(numbers, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
-    return len(numbers) > 0 and all(
-        table[name].min() <= number <= table[name].max() for name, number in zip(numbers, names, strict=True)
-    )
+    spans = [(table[name].min(), table[name].max()) for name in numbers]
+    fits = [2 * low - high <= number <= 2 * high - low for number, (low, high) in zip(names, spans, strict=True)]
+    return len(fits) > 0 and all(fits)
 
 
 def _split(nodes: Table, y: Ints, sens: Ints, labels: list[str], groups: list[str], options: TableOptions) -> Split:

@@ -288,7 +288,10 @@ class NodeClassifier(Estimator, ABC):
         attends = "gat" in (getattr(self, "backbone", None), getattr(self, "encoder", None))
         if attends or not self.takes_edge_weights:
             what = f"{self.name!r}{' with attention' if self.takes_edge_weights else ''}"
-            raise DataError(f"'data.edge_weight' must be left out for {what}, which does not use weights of edges")
+            raise DataError(
+                f"'data.edge_weight' must be left out for {what}, which does not use weights of edges "
+                f"(with tables: unweighted=True in place of 'edge_weight')"
+            )
 
     def _accept(self, program: Program, progress: FitState, header: dict[str, Any], task: Task) -> None:
         selected = progress.selected  # raises `DivergedError` if there is none

@@ -291,12 +291,13 @@ def toml_setting(name: str, value: Any) -> str | None:
 def as_toml(value: Any) -> str:
     """Return a value in TOML, which writes texts, numbers and lists like JSON."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml_name(key)} = {as_toml(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(toml_line(key, each) for key, each in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _toml_name(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else as_toml(name)
+def toml_line(key: str, value: Any) -> str:
+    """Return a key with its value; a key that is not one word is in quotes."""
+    return f"{key if re.fullmatch(r'[A-Za-z0-9_-]+', key) else as_toml(key)} = {as_toml(value)}"
 
 
 def _check_keys(values: Mapping[str, Any], known: Any, where: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from fairpass.datasets.column_kinds import MAX_LEVELS
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_inspection import Inspection
-from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml
+from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
 
 _TEXTS = tomllib.loads(files(__package__).joinpath("template.toml").read_text(encoding="utf-8"))
 # What a new project rarely needs, or what has no effect in one: written only if it is not the default.
@@ -45,6 +45,7 @@ def template(
         **{section: {key: fields[option] for key, option in keys.items()} for section, keys in TABLE_KEYS.items()},
         **{section: model.model_fields for section, model in SECTIONS.items()},
     }
+    rules = sections["features"].pop("columns")
     for section, settings in sections.items():
         lines.append(f"[{section}]")
         for key, field in settings.items():
@@ -54,15 +55,24 @@ def template(
                 continue
             if option in ("fractions", "seed") and values["split"]:
                 continue
-            lines += [f"# {line}" for line in textwrap.wrap(str(field.description), _WIDTH)]
-            for reason in _reasons(found, option, features):
-                lines += [f"# {line}" for line in textwrap.wrap(reason, _WIDTH)]
+            for sentence in (str(field.description), *_reasons(found, option, features)):
+                lines += _comment(sentence)
             if get_origin(field.annotation) is Literal:
                 lines.append(f"# One of {', '.join(map(as_toml, get_args(field.annotation)))}.")
             example = _TEXTS["examples"].get(option, '"..."')
             lines.append(f"# {key} = {example}" if value is None else f"{key} = {as_toml(value)}")
         lines.append("")
+        if section == "features" and values["columns"]:
+            lines += ["[features.columns]", *_comment(str(rules.description))]
+            for column, rule in values["columns"].items():
+                lines += _comment(f"{column!r}: {found.column(column).note}." if found.column(column).note else "")
+                lines.append(toml_line(column, rule))
+            lines.append("")
     return "\n".join(lines[:-1]) + "\n"
+
+
+def _comment(sentence: str) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(sentence, _WIDTH)]
 
 
 def _values(found: Inspection, folder: Path, features: Collection[str]) -> dict[str, Any]:
@@ -75,7 +85,7 @@ def _values(found: Inspection, folder: Path, features: Collection[str]) -> dict[
         "edges": None if found.edges is None else _relative(found.edges, folder),
         "similarity": 0.9 if found.edges is None else None,
         "drop": [*found.left_out, *asked],
-        "columns": {name: rule for name, rule in found.rules.items() if name not in asked} or None,
+        "columns": {name: rule for name, rule in found.rules.items() if name not in asked},
         "label": label or "",
         "sensitive": list(found.sensitive) or "",
         **{role: found.best(role) for role in ("id", "source", "target", "split")},
@@ -98,7 +108,6 @@ def _reasons(found: Inspection, option: str, features: Collection[str]) -> list[
             *(f"{name!r} {reason}." for name, reason in found.left_out.items()),
             *(_TEXTS["undecided"].format(column=repr(each.column), reason=each.reason) for each in asked),
         ],
-        "columns": [f"{name!r}: {found.column(name).note}." for name in found.rules if found.column(name).note],
         **{name: [f"{reason}."] for name, reason in found.reasons.items()},
     }
     if label is not None and found.column(label).distinct == 2:

@@ -8,6 +8,7 @@ import pytest
 
 from fairpass.datasets.column_kinds import Recognised, recognise
 from fairpass.datasets.column_reading import Reading
+from fairpass.datasets.table_inspection import ColumnContent
 
 
 def of(values: Any, name: str = "x", **options: Any) -> Recognised:
@@ -90,6 +91,9 @@ def test_a_few_values_of_another_kind() -> None:
     assert of(values).kind == "number"
     assert of(values).note == "values that are not numbers count as missing: 'many'"
     assert np.isnan(numbers(values)[-1])
+    assert of(values).unread == 1
+    assert ColumnContent.of(pd.Series(values, name="x")).rule is None  # `fairpass init` would stop at 'many'
+    assert ColumnContent.of(pd.Series(values[:-1], name="x")).rule == "number"
     days = pd.date_range("2020-01-01", periods=100).strftime("%d.%m.%Y").tolist()
     assert of([*days, "soon"]).note == "values that are not dates count as missing: 'soon'"
 

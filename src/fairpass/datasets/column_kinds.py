@@ -41,6 +41,7 @@ class Recognised:
     kind: ColumnKind
     note: str = ""
     reading: Reading | None = None  # of a column that becomes numbers
+    unread: int = 0  # distinct values that the reading cannot read; a rule would refuse them
 
 
 def recognise(column: Column, *, max_levels: int = MAX_LEVELS, usual_decimal: DecimalMark | None = None) -> Recognised:
@@ -114,7 +115,7 @@ class _Texts:
             notes.append(f"it has several currencies ({', '.join(amounts.currencies)}), which are not converted")
         if reading.kind == "percent" and not amounts.percents.all():
             notes.append("values without a percent sign are percentages, too")
-        return Recognised(reading.kind, _joined(notes), reading)
+        return Recognised(reading.kind, _joined(notes), reading, int(np.isnan(amounts.values).sum()))
 
     def _dates(self) -> Recognised | None:
         dates = read_dates(_sample(self.present))
@@ -128,7 +129,8 @@ class _Texts:
         if dates.ambiguous:
             order = "month" if dates.format.startswith("%m") else "day"
             notes.append(f"day and month could be swapped: it is read with the {order} first ('format')")
-        return Recognised("date", _joined(notes), Reading(kind="date", format=dates.format))
+        reading = Reading(kind="date", format=dates.format)
+        return Recognised("date", _joined(notes), reading, int(np.isnan(dates.values).sum()))
 
     def _note_on_missing(self) -> str:
         rows = np.append(self.missing, False)[self.codes].sum()

@@ -73,7 +73,7 @@ def _shown(value: Any) -> str:
 
 def _rule(found: Recognised, column: Column) -> Any:
     """Return how the settings file says what a column contains, None if that needs no saying."""
-    if found.kind in _UNUSABLE or found.kind == "category":
+    if found.kind in _UNUSABLE or found.kind == "category" or found.unread:  # a rule would refuse what cannot be read
         return None
     reading = found.reading
     if found.kind in _PLAIN and not isinstance(column.dtype, pd.StringDtype):

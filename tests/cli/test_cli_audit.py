@@ -213,7 +213,7 @@ def test_choices_are_those_of_the_library() -> None:
 def test_options_are_those_of_the_library() -> None:
     help = {option.name: get_args(option.annotation)[1].help for option in GraphOptions.parameters()}
     of_tables = TableOptions.model_fields.keys() & help.keys()
-    assert len(of_tables) >= 20
+    assert len(of_tables) == 22
     assert all(str(TableOptions.model_fields[name].description) in help[name] for name in of_tables)
 
 

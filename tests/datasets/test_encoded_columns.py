@@ -216,6 +216,12 @@ def test_spellings_are_merged(caplog: pytest.LogCaptureFixture) -> None:
     assert (new.x[0, 1:].tolist(), new.sens.tolist(), new.y.tolist()) == ([1, 0], [1], [1])
 
 
+def test_space_around_a_value_is_no_part_of_it() -> None:
+    data = build(people(sex=[" F", "M "] * (N // 2)))
+    assert data.group_names == ["F", "M"]
+    assert again(data, people().head(2)).sens.tolist() == [0, 1]
+
+
 def test_spellings_can_be_kept_apart() -> None:
     table = people(grade=["a", "A"] * (N // 2))
     data = build(table, merge_spellings=False)

@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 # Options of benchmarks, and of new nodes that are joined to a graph; all others are for own tables only.
 _OF_BENCHMARKS = {"name", "scale", "keep_sensitive", "split_seed"}
 _OF_NEW_NODES = {
-    *("nodes", "edges", "id", "source", "target", "edge_weight", "dangling", "missing_sensitive", "text_encoding")
+    *(
+        "nodes",
+        "edges",
+        "id",
+        "source",
+        "target",
+        "edge_weight",
+        "dangling",
+        "missing_sensitive",
+        "text_encoding",
+        "separator",
+        "decimal",
+    )
 }
 
 

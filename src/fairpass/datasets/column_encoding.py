@@ -55,8 +55,8 @@ def levels_of(column: Column, *, merge: bool, max_levels: int | None) -> tuple[l
         codes = codes_among(column, names)
         counts = np.bincount(codes[codes != MISSING], minlength=len(names))
         spellings = merged_spellings(dict(zip(names, counts.tolist(), strict=True)))
-        names = [name for name in names if name not in spellings]
         if spellings:
+            names = sorted({spellings.get(name, name) for name in names})
             shown = [f"{name!r} is {kept!r}" for name, kept in spellings.items()]
             more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
             logger.warning("column %r: spellings are merged: %s%s", column.name, ", ".join(shown[:_SHOWN]), more)

@@ -66,7 +66,8 @@ class ColumnFitter:
         self, column: Column, reading: Reading, scale: FeatureScale, *, weekday: bool = False
     ) -> NumberColumn | None:
         values = finite_numbers(column, reading)
-        if self._left_out(column, np.isnan(values), np.unique(values[~np.isnan(values)])):
+        missing = np.isnan(values)
+        if self._left_out(column, missing, constant=missing.all() or np.nanmin(values) == np.nanmax(values)):
             return None
         return NumberColumn.fit(column, reading, scale, weekday=weekday, **self._policy)
 
@@ -74,7 +75,7 @@ class ColumnFitter:
         options = self.options
         limit = options.max_levels if min_count is None else None
         levels, spellings = levels_of(column, merge=options.merge_spellings, max_levels=limit)
-        if self._left_out(column, column.isna().to_numpy(), levels):
+        if self._left_out(column, column.isna().to_numpy(), constant=len(levels) < 2):
             return None
         codes = codes_among(column, levels, spellings=spellings)
         if min_count is not None:
@@ -95,7 +96,7 @@ class ColumnFitter:
 
     def _target(self, column: Column, scale: FeatureScale) -> TargetColumn | None:
         levels = levels_of(column, merge=self.options.merge_spellings, max_levels=None)
-        if self._left_out(column, column.isna().to_numpy(), levels[0]):
+        if self._left_out(column, column.isna().to_numpy(), constant=len(levels[0]) < 2):
             return None
         indicator = self._policy["indicator"] and bool(column.isna().any())
         common = {"filled": self._policy["filled"], "of_numbers": content_type(column) == "number"}
@@ -107,14 +108,14 @@ class ColumnFitter:
         missing = self.options.missing
         return {"filled": missing in ("mean", "indicator"), "indicator": missing == "indicator"}
 
-    def _left_out(self, column: Column, missing: Any, distinct: Any) -> bool:
+    def _left_out(self, column: Column, missing: Any, *, constant: Any) -> bool:
         """Return whether a column is left out: by option, one with missing values or with a single value."""
         if self.options.missing == "drop" and missing.any():
             logger.warning("column %r has missing values and is left out", column.name)
             return True
         if self.options.missing == "error":
             check_complete(column, missing)
-        if len(distinct) > 1:
+        if not constant:
             return False
         if self.options.on_constant == "error":
             raise DataError(f"column {column.name!r} is constant (always {listed(column.dropna().head(1).tolist())})")

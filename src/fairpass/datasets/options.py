@@ -63,7 +63,7 @@ class TableOptions(Frozen):
     positive: Any = _option("data", None)
     """The positive one of two labels; by default the larger."""
     separator: str | None = _option("data", None, min_length=1, max_length=1)
-    """Separator of CSV and TSV files, for example a semicolon; by default it is recognised."""
+    """Separator of CSV and TSV files, one mark or 'tab'; by default it is recognised."""
     decimal: DecimalMark | None = _option("data", None)
     """Decimal mark of numbers that could have either, such as 1.234; by default it is recognised."""
     text_encoding: str | None = _option("data", None)
@@ -140,6 +140,7 @@ class TableOptions(Frozen):
             name: list(value) if isinstance(value, tuple) else value.tolist() if hasattr(value, "tolist") else value
             for name, value in options.items()
         }
+        plain |= {"separator": "\t"} if plain.get("separator") in ("tab", r"\t") else {}
         rules = plain.get("columns")
         if isinstance(rules, dict):
             plain["columns"] = {str(name): ColumnRule.parse(str(name), rule) for name, rule in rules.items()}

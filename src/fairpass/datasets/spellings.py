@@ -37,7 +37,7 @@ def merged_spellings(counts: Mapping[str, int]) -> dict[str, str]:
             groups[first] += groups.pop(word)
     merged: dict[str, str] = {}
     for names in groups.values():
-        kept = min(names, key=lambda name: (-counts[name], name))
+        kept = min(names, key=lambda name: (-counts[name], name)).strip()
         merged |= {name: kept for name in names if name != kept}
     return merged
 

@@ -39,20 +39,22 @@ logger = logging.getLogger(__name__)
 def from_tables(nodes: TableSource, edges: TableSource | None = None, **options: Any) -> "Data":
     """Return the graph in a table of nodes and a table of edges.
 
-    Numbers are scaled, true and false become 1 and 0, text and categories become one column of 0 and 1 per value, named
-    "column=value". Labels and groups may be of any type and number: their sorted values get the indices 0, 1, ... in
-    `y` and `sens`, and are stored in `label_names` and `group_names`. A node without a label stays in the graph with
-    y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are removed and
-    counted in `provenance`. With `edge_weight`, the graph has an `edge_weight` as well: the weights of all edges
-    between two nodes are added, and divided by the mean over the graph's edges. The tables are not changed.
+    What each column contains is recognised, unless `columns` has a rule for it: numbers, money, percentages and dates
+    (as years before the latest) are scaled, flags become 1 and 0, categories become one column of 0 and 1 per value,
+    named "column=value", and those with more than `max_levels` values the share of each label among the training nodes.
+    Free text is left out. Labels and groups may be of any type and number: their sorted values get the indices 0, 1,
+    ... in `y` and `sens`, and are stored in `label_names` and `group_names`. A node without a label stays in the graph
+    with y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are
+    removed and counted in `provenance`. With `edge_weight`, the graph has an `edge_weight` as well: the weights of all
+    edges between two nodes are added, and divided by the mean over the graph's edges. The tables are not changed.
 
-    With `encoding`, a table is encoded as an earlier one. It may lack the label and, with
-    `missing_sensitive="unknown"`, the sensitive attribute.
+    With `encoding`, a table is encoded as an earlier one, and `provenance["differences"]` says how it differs from it.
+    It may lack the label and, with `missing_sensitive="unknown"`, the sensitive attribute.
 
     Args:
-        nodes: One row per node: a path (.csv, .tsv, .parquet, .pq) or a DataFrame, whose index is ignored.
-            In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are missing values, and ids
-            are text: "7" and "07" differ. The graph has the ids as `node_ids`.
+        nodes: One row per node: a path (.csv, .tsv, .jsonl, .ndjson, each also with .gz, .parquet, .pq) or a DataFrame,
+            whose index is ignored. In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are
+            missing values, and ids are text: "7" and "07" differ. The graph has the ids as `node_ids`.
         edges: One row per edge: a path or a DataFrame, which may have no rows. Without it, `similarity` makes the
             edges; with `encoding`, both may be left out, and the graph has no edges.
         options: The fields of `TableOptions`; `label` and `sensitive` are required.

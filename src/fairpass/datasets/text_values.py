@@ -113,6 +113,8 @@ _LOOKS_LIKE_A_DATE = "|".join(
     )
 )
 _SAMPLE = 200
+# Years of two digits are those from 1930 to 2029, as in spreadsheets.
+_TWO_DIGITS, _CENTURY = int(np.datetime64("2030-01-01", "D").astype(int)), 36_525
 _FAR = np.datetime64("2200-01-01")  # such as 9999-12-31, for "never"
 
 
@@ -157,6 +159,9 @@ def _parse(texts: Column, format: str) -> Floats:
         todo = np.isnan(values)
         if todo.any():
             values[todo] = days_since_1970(pd.to_datetime(texts[todo], format=each, errors="coerce", utc=True))
+    if "%y" in format:
+        late = values >= _TWO_DIGITS  # Python reads 68 as 2068
+        values[late] -= _CENTURY
     return values
 
 

@@ -158,7 +158,7 @@ def test_many_labels_and_no_edges(run: Run, own_tables: Tables) -> None:
     assert "40 nodes isolated" in result.stdout
     (edges,) = (line.split() for line in result.stdout.splitlines() if "H_f" in line)
     assert edges[-3:] == ["-", "-", "-"]
-    assert result.stderr == "Warning: 'edges' has no rows: the graph has no edges\n"
+    assert result.stderr == "Warning: --edges has no rows: the graph has no edges\n"
 
 
 @pytest.mark.parametrize(

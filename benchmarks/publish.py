@@ -9,7 +9,8 @@ from benchmarks.rivals import GRAPHS
 from fairpass.files import write_text
 
 ROOT = Path(__file__).parent
-PAGES = tuple(ROOT.parent / "docs" / name for name in ("performance.md", "rivals.md", "how-it-works.md", "theory.md"))
+NAMES = ("performance.md", "rivals.md", "how-it-works.md", "theory.md", "promise.md")
+PAGES = tuple(ROOT.parent / "docs" / name for name in NAMES)
 # Marker on a page -> benchmark and position of its table.
 TABLES = {
     "kernel": ("kernels", 0),
@@ -30,6 +31,10 @@ TABLES = {
     "person": ("people", 0),
     "unknown": ("people", 1),
     "theorems": ("theorems", 0),
+    "promise-kept": ("promise", 0),
+    "promise-rivals": ("promise", 1),
+    "promise-alone": ("promise", 2),
+    "promise-small": ("promise", 3),
     **{f"rivals-{graph}": ("rivals", position) for position, graph in enumerate(GRAPHS)},
 }
 

@@ -49,6 +49,8 @@ def check(
     with working("Checking"):
         from fairpass.projects.delivery import checked_on, promise_of
 
+        if on == "safety" and data.get("safety_mask") is None:
+            raise typer.BadParameter("--on must not be safety: the split has no safety nodes")
         part = checked_on(data, on or "held-out")
         promise = promise_of(classifier, data, asked, confidence, part)
     document = {"model": str(model), "method": classifier.name, "promise": promise.to_dict()}

@@ -1,0 +1,106 @@
+"""The first screen in words: how many of a hundred people of each group are selected, and what the numbers can show."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairpass.metrics.group_figures import WidestGap
+from fairpass.metrics.proportions import Estimate
+from fairpass.report.evidence import Evidence
+from fairpass.report.figures import FigureTable, of_all_groups, widest
+from fairpass.report.text import listed, plural, points
+
+_PLURALS = {"male": "men", "female": "women", "man": "men", "woman": "women"}
+_MOST_GROUPS = 4  # in one sentence; of more, the pair that differs most
+_FEW = 0.05  # rates below it are said with a decimal
+# Metrics in a sentence about two models: key, name, and what more and less of it are called.
+_CHANGES = (
+    ("delta_dp", "difference between groups (ΔDP)", "larger", "smaller"),
+    ("acc", "accuracy", "higher", "lower"),
+)
+_VERDICTS = {"shown": ("good", "shown"), "not shown": ("warn", "not shown"), "violated": ("bad", "violated")}
+METRIC_WORDS = {
+    "delta_dp": "difference in selection rates (demographic parity, ΔDP)",
+    "delta_eo": "difference in how often a true label is found (equal opportunity, ΔEO)",
+    "impact_ratio": "ratio of selection rates (impact ratio)",
+}
+
+CHECKED_ON = {
+    "safety": "a safety set that no model was chosen on",
+    "test": "the test people",
+    "val": "the validation people",
+    "cross-fitting": "by cross-fitting",
+}
+
+
+def people_of(group: str) -> str:
+    """Return "men" for "male", and "people of group x" for most."""
+    return _PLURALS.get(group.lower(), f"people of group {group}")
+
+
+def rates_sentences(evidence: Evidence, tables: Sequence[FigureTable]) -> list[str]:
+    """Return how many of a hundred people of each group are selected, in a sentence for each attribute."""
+    size = len(evidence.labels)
+    by_attribute = [tables[start : start + size] for start in range(0, len(tables), size)]
+    found = [(table, table.gap) for table in map(widest, by_attribute) if table is not None]
+    made = [_rates(table, gap, several_labels=size > 1) for table, gap in found if gap is not None]
+    return made or ["No two groups have enough people among the test nodes to be compared."]
+
+
+def _rates(table: FigureTable, gap: WidestGap, *, several_labels: bool) -> str:
+    shown = [(row.group, row.selection_rate.value) for row in table.rows]
+    whole = len(shown) <= _MOST_GROUPS and not several_labels
+    if not whole:
+        shown = [(each.group, each.selected / each.people) for each in (gap.high, gap.low)]
+    digits = 1 if min(rate for _, rate in shown) < _FEW else 0
+    (group, rate), *others = shown
+    first = f"f 100 {people_of(group)} {100 * rate:.{digits}f} are predicted “{table.label}”"
+    rest = listed([f"of 100 {people_of(name)} {100 * rate:.{digits}f}" for name, rate in others])
+    if whole:
+        return f"O{first}, {rest}."
+    where = f" is in “{table.label}”" if several_labels else ""
+    among = f" among {plural(len(table.rows), 'group')} of {table.attribute}" if len(table.rows) > 2 else ""
+    return f"The widest difference{among}{where}: o{first}, {rest}."
+
+
+def gap_sentence(evidence: Evidence, tables: Sequence[FigureTable]) -> str:
+    """Return the widest difference between groups with its interval, or that these people cannot show one."""
+    table = widest(of_all_groups(evidence, tables))
+    if table is None or table.gap is None:
+        return ""
+    gap = table.gap
+    sizes = f"{gap.high.people:,} {people_of(gap.high.group)} and {gap.low.people:,} {people_of(gap.low.group)}"
+    found = gap.difference
+    ends = f"{points(found.low)} to {points(found.high)}"
+    strict = "" if gap.pairs * len(evidence.labels) == 1 else ", widened because it is the widest of several"
+    if found.includes_zero:
+        return (
+            f"These {gap.high.people + gap.low.people:,} people cannot show a difference: {points(found.value)} points "
+            f"were measured between {sizes}, and the 95 % interval, {ends}{strict}, includes none."
+        )
+    return f"The difference is {points(found.value)} points (95 % interval {ends}{strict}), from {sizes}."
+
+
+def comparison_sentences(evidence: Evidence, rivals: Mapping[str, str]) -> list[str]:
+    """Return how the delivered model differs from some others, given with a description each."""
+    n, made = evidence.delivered["evaluation"]["n"], []
+    for each in evidence.differences:
+        if each["against"] in rivals:
+            parts = [_change(each["metrics"][key], *words) for key, *words in _CHANGES]
+            described = f"{each['against']}{rivals[each['against']]}"
+            made.append(f"Compared with {described}, on the same {n:,} people: {'; '.join(filter(None, parts))}.")
+    return made
+
+
+def _change(values: Sequence[float | None], name: str, up: str, down: str) -> str:
+    value, low, high = values
+    if value is None or low is None or high is None:
+        return ""
+    ends = f"95 % interval {points(low)} to {points(high)}"
+    if Estimate(value, low, high).includes_zero:
+        return f"they cannot show a change of the {name} ({points(value)} points, {ends})"
+    return f"the {name} is {points(abs(value))} points {up if value > 0 else down} ({ends})"
+
+
+def verdict_of(promise: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the style of a verdict, and its word."""
+    return _VERDICTS.get(promise["verdict"], ("warn", str(promise["verdict"])))

@@ -57,6 +57,15 @@ def test_another_choice_does_not_tune_again(run_json: RunJson, folder: Path) -> 
     assert "DP of at most 50.0 %" in document["reason"]
 
 
+def test_people_on_the_report(run_json: RunJson, folder: Path) -> None:
+    page = folder / "runs/applicants/report.html"
+    assert "A-0" not in page.read_text()
+    limits = ("--max-dp", "0.5", "--max-eo", "0.9")
+    document = run_json("run", folder / "fairpass.toml", *limits, "--include-people", "--json")
+    assert document["made"] == ["report"]
+    assert "A-0" in page.read_text()
+
+
 @pytest.mark.parametrize("limit", ["--max-dp", "--max-eo"])
 def test_options_that_contradict_each_other(run: Run, tmp_path: Path, limit: str) -> None:
     # Before any work: the configuration is not even read.

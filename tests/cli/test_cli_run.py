@@ -11,6 +11,7 @@ from tests.projects.applicants import CONFIG, acquaintances, applicants, write_p
 from typer.testing import Result
 
 from fairpass.cli.run import StepName
+from fairpass.methods import load_model
 from fairpass.projects.steps import STEPS
 
 Run = Callable[..., Result]
@@ -52,18 +53,54 @@ def test_one_step(run_json: RunJson, folder: Path) -> None:
 
 
 def test_another_choice_does_not_tune_again(run_json: RunJson, folder: Path) -> None:
-    document = run_json("run", folder / "fairpass.toml", "--max-dp", "0.5", "--max-eo", "0.9", "--json")
+    document = run_json("run", folder / "fairpass.toml", "--fairness", "1", "--json")
     assert document["made"] == ["train", "evaluate", "report", "predict"]
-    assert "DP of at most 50.0 %" in document["reason"]
+    assert document["reason"] == "It is the fairest on the validation front."
 
 
 def test_people_on_the_report(run_json: RunJson, folder: Path) -> None:
     page = folder / "runs/applicants/report.html"
     assert "A-0" not in page.read_text()
-    limits = ("--max-dp", "0.5", "--max-eo", "0.9")
-    document = run_json("run", folder / "fairpass.toml", *limits, "--include-people", "--json")
+    document = run_json("run", folder / "fairpass.toml", "--fairness", "1", "--include-people", "--json")
     assert document["made"] == ["report"]
     assert "A-0" in page.read_text()
+
+
+@pytest.mark.parametrize(("limit", "verdict", "code"), [("1", "shown", 0), ("0.001", "not shown", 3)])
+def test_a_limit_is_checked_and_marked(run: Run, folder: Path, limit: str, verdict: str, code: int) -> None:
+    made = run("run", folder / "fairpass.toml", "--max-dp", limit, "--check", "safety", "--json")
+    assert made.exit_code == code, made.output
+    document = json.loads(made.stdout)
+    assert document["promise"]["verdict"] == verdict
+    results = folder / "runs/applicants"
+    model = load_model(results / "model.safetensors")
+    assert model.promise_ is not None
+    assert model.promise_.to_dict() == document["promise"]
+    assert set(pd.read_csv(results / "predictions.csv")["promise"]) == {verdict}
+    assert f"The limit asked for: {verdict}." in (results / "report.html").read_text()
+    assert json.loads((results / "report.json").read_text())["audits"][0]["promise"]["verdict"] == verdict
+    # The same check alone, on the same nodes, gives the same answer.
+    tables = ["--nodes", folder / "applicants.csv", "--edges", folder / "acquaintances.csv"]
+    alone = run("check", results / "model.safetensors", *tables, "--max-dp", limit, "--json")
+    assert alone.exit_code == code, alone.output
+    again = json.loads(alone.stdout)["promise"]
+    assert again["checks"] == document["promise"]["checks"]
+    shown = run("run", folder / "fairpass.toml", "--max-dp", limit, "--check", "safety")
+    assert shown.exit_code == code
+    assert verdict.capitalize() in shown.stdout
+
+
+def test_few_labels_are_checked_by_cross_fitting(run: Run, folder: Path) -> None:
+    config = folder / "cross.toml"
+    text = (folder / "fairpass.toml").read_text()
+    config.write_text('directory = "runs/cross"\n' + text + "\n[split]\nfractions = [0.5, 0.25, 0.25]\n")
+    made = run("run", config, "--max-dp", "1", "--json")
+    assert made.exit_code == 0, made.output
+    promise = json.loads(made.stdout)["promise"]
+    data = json.loads((folder / "runs/cross/data.json").read_text())
+    assert promise["on"] == "cross-fitting"
+    labelled = data["split"]["train"] + data["split"]["val"]
+    assert labelled - 2 <= promise["people"] <= labelled  # the group of two is unknown
 
 
 @pytest.mark.parametrize("limit", ["--max-dp", "--max-eo"])

@@ -11,6 +11,7 @@ from typer.testing import Result
 
 from fairpass.cli import output
 from fairpass.cli import tune as tune_module
+from fairpass.metrics.catalog import SELECTION
 from fairpass.tuning import Tuned, strategies
 
 Run = Callable[..., Result]
@@ -36,7 +37,8 @@ def test_best_and_front_are_shown_and_kept(run: Run, tmp_path: Path) -> None:
     assert "means over 2 seeds, in percent; * the best by AUC + F1 + ACC - ΔDP - ΔEO on validation" in lines
     best = next(line for line in lines if line.split()[:1] == [f"{tuned.front.index(tuned.best) + 1}*"])
     assert tuned.best.test is not None
-    numbers = [*tuned.best.validation.values(), *tuned.best.test.values()]
+    halves = (tuned.best.validation, tuned.best.test)
+    numbers = [half[metric.label] for half in halves for metric in SELECTION]
     assert [float(number) for number in best.split()[1:]] == pytest.approx([100 * x for x in numbers], abs=0.051)
     assert lines[-1] == f"tuned.json, front.png and front.svg are in {out}."
 

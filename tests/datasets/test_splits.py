@@ -158,5 +158,5 @@ def test_splitting_leaves_labels_groups_and_the_global_generator_alone() -> None
 @pytest.mark.parametrize("fractions", [(0.5, 0.5, 0.0), (0.5, 0.5, 0.5), (1.2, -0.1, -0.1), (0.5, 0.5)])
 def test_wrong_fractions(fractions: tuple[float, float, float]) -> None:
     y = np.array([0, 1])
-    with pytest.raises(DataError, match="'fractions' must be three positive numbers that sum to 1"):
+    with pytest.raises(DataError, match="'fractions' must be three or four positive numbers that sum to 1"):
         stratified_split(y, y, fractions=fractions)

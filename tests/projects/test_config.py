@@ -27,14 +27,17 @@ def test_defaults(tmp_path: Path) -> None:
     config = load_config(path)
     assert config.name == tmp_path.name
     assert (config.tuning.methods, config.tuning.budget) == (["gmmd"], "5m")
-    assert config.tables.fractions == [0.5, 0.25, 0.25]
+    assert config.tables.fractions == [0.4, 0.2, 0.2, 0.2]
     assert config.choice == Choice()
 
 
 def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
     config = load_config(write_project(tmp_path))
-    changed = config.replaced(choice=Choice(max_dp=0.1), budget="10s", epochs=7)
+    changed = config.replaced(choice={"max_dp": 0.1, "check": None}, budget="10s", epochs=7)
     assert (changed.choice, changed.tuning.budget, changed.tuning.epochs) == (Choice(max_dp=0.1), "10s", 7)
+    surer = changed.replaced(choice={"confidence": 0.99})
+    assert surer.choice == Choice(max_dp=0.1, confidence=0.99)
+    assert surer.replaced(choice={"fairness": 1.0}).choice == Choice(fairness=1.0, confidence=0.99)
     assert config.replaced(criterion="odds").tuning.criterion == "odds"
     assert config.replaced() == config
     with pytest.raises(ValueError, match="'budget' must be a time such as"):
@@ -45,8 +48,9 @@ def test_the_command_line_has_the_last_word(tmp_path: Path) -> None:
 def test_a_criterion_is_for_the_methods_that_have_one(tmp_path: Path) -> None:
     config = load_config(write_project(tmp_path)).replaced(criterion="eo")
     assert Criterion == gmmd.Criterion
-    assert config.tuning.fixed("gmmd") == {"epochs": 4, "criterion": "eo"}
-    assert config.tuning.fixed("gcn") == {"epochs": 4}
+    assert config.tuning.fixed("gmmd") == {"epochs": 4, "window": 1, "criterion": "eo"}
+    assert config.tuning.fixed("gcn", plain=True) == {"epochs": 4, "select": "last"}
+    assert config.tuning.fixed("logistic", plain=True) == {"select": "last"}
     plain = load_config(write_project(tmp_path, CONFIG.replace('["gmmd"]', '["gcn"]')))
     with pytest.raises(ConfigError, match=r"^'criterion' must be 'dp' unless one of gmmd, gmmd-s is tuned"):
         plain.replaced(criterion="eo")

@@ -46,7 +46,7 @@ def test_every_step_leaves_its_files(finished: Path) -> None:
     for record in stored["steps"].values():
         assert record["status"] == "done"
         assert all((directory(finished) / name).is_file() for name in record["outputs"])
-    assert stored["asked"]["choice"] == {"fairness": 0.5, "max_dp": None, "max_eo": None}
+    assert stored["asked"]["choice"].items() >= {"fairness": 0.5, "max_dp": None, "confidence": 0.95}.items()
     assert stored["libraries"].keys() >= {"torch", "optuna"}
 
 
@@ -66,7 +66,7 @@ def test_predictions_of_every_node(finished: Path) -> None:
     assert list(found) == ["node", *(f"score of {label}" for label in labels), "label", "group", "split"]
     assert found["node"].tolist() == table["applicant"].tolist()
     assert found["group"].fillna("").tolist() == table["ethnicity"].fillna("").tolist()
-    assert set(found["split"].dropna()) == {"train", "val", "test"}
+    assert set(found["split"].dropna()) == {"train", "val", "test", "safety"}
     assert found["split"].isna().tolist() == table["decision"].isna().tolist()
     assert found[[f"score of {label}" for label in labels]].sum(axis=1).to_numpy() == pytest.approx(1)
 

@@ -60,8 +60,8 @@ def test_limits_that_nothing_meets() -> None:
     assert decision.point == FAIR
     assert not decision.met
     assert decision.reason == (
-        "No configuration has a DP of at most 1.0 % and EO of at most 1.0 % on validation: the nearest, with DP 2.0 % "
-        "and EO 2.0 %, was taken."
+        "No configuration has a DP of at most 1.0 % and an EO of at most 1.0 % on validation: the nearest, "
+        "with DP 2.0 % and EO 2.0 %, was taken."
     )
 
 
@@ -79,10 +79,11 @@ def test_one_point_is_the_choice_for_everybody() -> None:
         assert choose([MIDDLE], fairness=wish) == MIDDLE
 
 
-@pytest.mark.parametrize("name", ["fairness", "max_dp", "max_eo"])
+@pytest.mark.parametrize("name", ["fairness", "max_dp", "max_eo", "min_impact_ratio"])
 @pytest.mark.parametrize("value", [-0.1, 5.0, float("nan")])
 def test_wishes_are_shares(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"'{name}' must be between 0 and 1"):
+    expected = "between 0 and 1" if name == "fairness" else "above 0 and at most 1"
+    with pytest.raises(ValueError, match=f"'{name}' must be {expected}"):
         choose(POINTS, **{name: value})
 
 

@@ -53,8 +53,9 @@ def audit(graph: GraphOptions) -> Result:
 
 
 def _facts(data: "GraphArrays", statistics: "GraphStatistics") -> Table:
+    from fairpass.datasets.graph import part_sizes
+
     provenance = data.provenance
-    splits = {part: int(getattr(data, f"{part}_mask").sum()) for part in ("train", "val", "test")}
     edges = {
         "undirected": statistics.edges,
         "self-loops removed": provenance.get("self_loops_removed", 0),
@@ -67,7 +68,7 @@ def _facts(data: "GraphArrays", statistics: "GraphStatistics") -> Table:
         "components": f"{statistics.components:,}, the largest with {statistics.largest_component:,} nodes",
         "features": f"{statistics.features:,}",
         "labels": _counts({**statistics.label_counts, "unlabelled": statistics.unlabelled}),
-        "split": _counts(splits),
+        "split": _counts(part_sizes(data)),
         "source": provenance["source"] if "title" in provenance else None,
         "licence": provenance.get("licence"),
     }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
 
 # The type of the library, without importing torch; a test compares them.
-Split = Literal["train", "val", "test"]
+Split = Literal["train", "val", "test", "safety"]
 
 _UNKNOWN_GROUP = {
     "none": "where the method needs the group, their scores are not corrected",
@@ -30,8 +30,8 @@ def evaluate(
     model: Path, graph: GraphOptions, on: Split = "test", bootstrap: int = 0, *, prediction: PredictionOptions
 ) -> Result:
     groups = {} if prediction.unknown_group is None else {"missing_sensitive": prediction.missing_sensitive}
-    classifier = _load_model(model)
-    data = _load_like_fit(classifier, graph, **groups)
+    classifier = load_stored_model(model)
+    data = load_like_fit(classifier, graph, **groups)
     with working("Measuring"):
         evaluation = classifier.evaluate(data, on, undefined="nan", bootstrap=bootstrap, **prediction.given())
     document = {"model": str(model), "method": classifier.name, "split": on, "evaluation": evaluation.to_dict()}
@@ -50,9 +50,9 @@ def predict(
         raise typer.BadParameter(f"--out must be another file than the tables (got {str(out)!r})")
     if fitted is not None:
         graph.check_new_nodes()
-    classifier = _load_model(model)
+    classifier = load_stored_model(model)
     if fitted is None:
-        data = _load_like_fit(classifier, graph, edges=None, missing_sensitive=prediction.missing_sensitive)
+        data = load_like_fit(classifier, graph, edges=None, missing_sensitive=prediction.missing_sensitive)
     else:
         with working("Reading the fitted graph"):
             from fairpass.projects.fitted_graph import fitted_graph
@@ -72,14 +72,14 @@ def predict(
         print_line(f"Nodes of unknown group: {unknown:,} of {len(predictions):,}; {done}.")
 
 
-def _load_model(path: Path) -> "NodeClassifier":
+def load_stored_model(path: Path) -> "NodeClassifier":
     with working("Loading the model"):
         from fairpass.methods import load_model
 
         return load_model(path)
 
 
-def _load_like_fit(model: "NodeClassifier", graph: GraphOptions, **others: Any) -> "Data":
+def load_like_fit(model: "NodeClassifier", graph: GraphOptions, **others: Any) -> "Data":
     """Return a graph; options that the user does not give are those of the fit, or `others` for other tables."""
     from fairpass.projects.fitted_graph import options_of_fit
 

@@ -41,7 +41,8 @@ def command(function: Callable[..., Result | None]) -> Callable[..., None]:
 
     A parameter that is annotated with a group of options is replaced by these: the fields of a dataclass, or what a
     class returns from `parameters()`. The function gets an instance of the group. A generator gets the option `--json`:
-    with it, the document that the function yields is printed, and the function ends there.
+    with it, the document that the function yields is printed, and the function ends there. A function that yields a
+    document and a number ends the program with this exit code.
     """
     about = TEXTS.get(function.__name__, {})
     texts = about.get("options", {})
@@ -65,10 +66,14 @@ def command(function: Callable[..., Result | None]) -> Callable[..., None]:
         context = values.get("ctx")
         parent = context.parent.params if context is not None and context.parent is not None else {}
         as_json = has_document and (values.pop("as_json") or parent.get("as_json"))
-        for document in function(**values) or ():
+        code = 0
+        for result in function(**values) or ():
+            document, code = result if isinstance(result, tuple) else (result, 0)
             if as_json:
                 print_json(document)
                 break
+        if code:
+            raise typer.Exit(code)
 
     # Typer reads these through `inspect`.
     expanded.__dict__["__signature__"] = inspect.Signature(options)

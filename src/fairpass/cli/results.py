@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairpass.metrics import Evaluation
     from fairpass.runs import Row, RunRecord
 
-_SPLITS = {"train": "training", "val": "validation", "test": "test"}
+_SPLITS = {"train": "training", "val": "validation", "test": "test", "safety": "safety"}
 _STYLES = {"": "", "best": "bold", "second": "italic"}
 _VISIBLE = 0.0005  # smaller differences are 0.0 in percent with one decimal
 

@@ -33,14 +33,15 @@ class SettingsOptions:
     def parameters() -> list[inspect.Parameter]:
         return field_options("settings", {**Choice.model_fields, **Tuning.model_fields}, {"budget": str})
 
-    def chosen(self) -> Choice | None:
-        """Return the choice on the command line, if there is one."""
+    def chosen(self) -> dict[str, Any]:
+        """Return the choice on the command line, checked by itself: its errors name options."""
+        given = {name: value for name, value in self.choice.items() if value is not None}
         try:
-            choice = Choice(**self.choice)
+            Choice(**given)
         except ValidationError as error:
             flags = {name: f"--{name.replace('_', '-')}" for name in Choice.model_fields}
             raise typer.BadParameter(spelled(validation_message(error, flags), flags)) from None
-        return None if choice == Choice() else choice
+        return given
 
 
 @command
@@ -55,6 +56,8 @@ def run(
         choice = settings.chosen()
         asked = load_config(config).replaced(choice=choice, **settings.tuning)
         asked = asked.with_people() if include_people else asked
+        from fairpass.cli.check import EXIT_CODES, show_promise
+        from fairpass.metrics.promise import Promise
         from fairpass.projects.pipeline import run_project
         from fairpass.projects.steps import cost
         from fairpass.runs import Comparison
@@ -77,13 +80,16 @@ def run(
     if "evaluate" in finished:
         about = space.read("models.json")
         document |= {name: about[name] for name in ("chosen", "reference", "reason", "met", "tried")}
-        document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"]}
-    yield document
+        document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"], "promise": about["promise"]}
+    promise = Promise.from_dict(document["promise"]) if document.get("promise") else None
+    yield document, EXIT_CODES[promise.verdict] if promise else 0
     if "evaluate" in finished:
         evaluated = Comparison.load(space.path("evaluation.json"))
         show_rows(f"{asked.name}, test nodes", evaluated.rows, evaluated.runs)
         section(f"Why this configuration of {about['chosen']}, of {about['tried']} tried", Text(about["reason"]))
         section("What it gains, and what it costs", Text(document["cost"]))
+    if promise is not None:
+        show_promise(promise)
     files = {"manifest.json", *(name for made in finished for name in space.steps[made].outputs)}
     shown = [(name, Text(words, "dim")) for name, words in TEXTS["run"]["files"].items() if name in files]
     section(f"In {space.directory}", rows(shown))

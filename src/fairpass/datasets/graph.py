@@ -46,6 +46,7 @@ class GraphArrays:
     group_names: list[str]
     provenance: dict[str, Any]
     node_ids: list[Any] | None = None
+    safety_mask: Bools | None = None
 
     def to_data(self) -> "Data":
         import torch
@@ -55,13 +56,19 @@ class GraphArrays:
         for name, value in values.items():
             if isinstance(value, np.ndarray):  # pandas gives out arrays that must not be written to
                 values[name] = torch.from_numpy(value if value.flags.writeable else value.copy())
-        return Data(**values)
+        return Data(**{name: value for name, value in values.items() if name != "safety_mask" or value is not None})
 
 
 def array_of(graph: Graph, name: str) -> Any:
     """Return an attribute of a graph as a numpy array, None if the graph does not have it."""
     value = getattr(graph, name, None)
     return value if value is None or isinstance(value, np.ndarray) else value.detach().cpu().numpy()
+
+
+def part_sizes(graph: Graph) -> dict[str, int]:
+    """Return the number of nodes in each part of the split: "train", "val", "test" and, if there is one, "safety"."""
+    masks = {part: array_of(graph, f"{part}_mask") for part in ("train", "val", "test", "safety")}
+    return {part: int(mask.sum()) for part, mask in masks.items() if mask is not None}
 
 
 def listed(values: Iterable[Any]) -> str:

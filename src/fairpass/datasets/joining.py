@@ -47,7 +47,7 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
     for name in ("y", "sens"):
         if graph.get(name) is not None or new.get(name) is not None:
             attributes[name] = torch.cat([_codes(graph, "graph", name), _codes(new, "new", name).to(graph.x.device)])
-    for name in ("train_mask", "val_mask", "test_mask"):
+    for name in ("train_mask", "val_mask", "test_mask", "safety_mask"):
         if graph.get(name) is not None:
             attributes[name] = torch.cat([graph[name], graph[name].new_zeros(more)])
     for name in (*_NAMES, "sens_column"):

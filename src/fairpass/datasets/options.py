@@ -22,8 +22,8 @@ Bins = int | list[int | float]
 
 
 def check_fractions(fractions: Sequence[float]) -> None:
-    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
-        raise DataError(f"'fractions' must be three positive numbers that sum to 1 (got {tuple(fractions)})")
+    if len(fractions) not in (3, 4) or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
+        raise DataError(f"'fractions' must be three or four positive numbers that sum to 1 (got {tuple(fractions)})")
 
 
 def _option(section: str, default: Any = ..., *, key: str | None = None, **constraints: Any) -> Any:
@@ -86,10 +86,11 @@ class TableOptions(Frozen):
     unknown_category: UnknownCategory = _option("features", "error")
     """What to do with a category that `encoding` does not know: refuse it, or encode it as zeros."""
     split: str | None = _option("split", None, key="column")
-    """Column that says train, val (or valid, validation) or test; without it, the split is random, stratified by label
-    and group."""
+    """Column that says train, val (or valid, validation), test or safety; without it, the split is random, stratified
+    by label and group."""
     fractions: list[float] = _option("split", [0.5, 0.25, 0.25])
-    """Fractions of training, validation and test nodes of the random split."""
+    """Fractions of training, validation and test nodes of the random split; a fourth is that of the safety nodes. They
+    take no part in any choice: a limit that was asked for, such as a largest difference, is checked on them."""
     seed: int = _option("split", 0, ge=0)
     """Seed of the random split."""
     encoding: dict[str, Any] | None = Field(None, exclude=True)

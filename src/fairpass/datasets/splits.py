@@ -15,17 +15,18 @@ from fairpass.datasets.registry import PUBLISHED_SEED, SplitRule
 from fairpass.errors import DataError
 
 # What a column may call the parts of a split -> their names here.
-PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+PARTS = {part: part for part in ("train", "val", "test", "safety")} | {"valid": "val", "validation": "val"}
 
 _Ids = tuple[list[int], list[int], list[int]]
 
 
 class Split(NamedTuple):
-    """Three disjoint boolean masks over the nodes."""
+    """Disjoint boolean masks over the nodes."""
 
     train: Bools
     val: Bools
     test: Bools
+    safety: Bools | None = None  # nodes that only check whether a limit holds
 
     @classmethod
     def from_ids(cls, num_nodes: int, parts: _Ids) -> "Split":
@@ -95,11 +96,19 @@ def stratified_split(
     """Split the labelled nodes (`y >= 0`) at random so that every pair of label and group has its share in each part.
 
     Nodes of unknown group (`sens < 0`) are a stratum of their own. A stratum too small for three parts goes to
-    training first, then test, then validation.
+    training first, then test, then validation. Safety nodes, the share of a fourth fraction, are drawn first: a simple
+    random sample of each group, as the tests of limits assume.
     """
     check_fractions(fractions)
     y, sens = np.asarray(y), np.asarray(sens)
     generator = np.random.default_rng(seed)
+    safety = None
+    if len(fractions) == 4:
+        safety = np.zeros(y.size, dtype=bool)
+        for group in np.unique(sens[y >= 0].clip(min=-1)):
+            ids = generator.permutation(np.flatnonzero((y >= 0) & (sens.clip(min=-1) == group)))
+            safety[ids[: round(fractions[3] * len(ids))]] = True
+        y, fractions = np.where(safety, MISSING, y), [part / sum(fractions[:3]) for part in fractions[:3]]
     parts: _Ids = ([], [], [])
     stratum_of = y * (sens.max() + 2) + sens.clip(min=-1) + 1
     for stratum in np.unique(stratum_of[y >= 0]):
@@ -109,19 +118,20 @@ def stratified_split(
         val = min(max(round(fractions[1] * n), 1), n - 1 - test)
         for part, chosen in zip(parts, np.split(ids, np.cumsum([n - test - val, val])), strict=True):
             part.extend(chosen.tolist())
-    return Split.from_ids(y.size, parts)
+    return Split.from_ids(y.size, parts)._replace(safety=safety)
 
 
 def split_by_column(column: Column, y: Ints) -> Split:
-    """Return the split that a column names ("train", "val", "test"); any other node is in no part."""
+    """Return the split that a column names ("train", "val", "test", "safety"); any other node is in no part."""
     part_of = {value: PARTS.get(text_of(value).strip().lower()) for value in column.dropna().unique().tolist()}
     parts = column.astype(object).map(part_of)
-    return Split(**{part: (y != MISSING) & (parts == part).to_numpy(dtype=bool) for part in PARTS.values()})
+    masks = {part: (y != MISSING) & (parts == part).to_numpy(dtype=bool) for part in PARTS.values()}
+    return Split(**masks)._replace(safety=masks["safety"] if masks["safety"].any() else None)
 
 
 def check_split(split: Split, codes: Ints, what: Literal["label", "group"], names: Sequence[str]) -> None:
-    """Refuse a split with a part that has no node of some label or group."""
-    for part, mask in split._asdict().items():
+    """Refuse a split whose training, validation or test part has no node of some label or group."""
+    for part, mask in zip(Split._fields, split[:3], strict=False):
         present = np.bincount(codes[mask & (codes != MISSING)], minlength=len(names))
         if not present.all():
             how = " (small_groups='other')" if what == "group" else ""

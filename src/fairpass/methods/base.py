@@ -21,6 +21,7 @@ from fairpass.methods.estimator import Estimator, stored_parameters
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
+from fairpass.metrics.promise import Promise
 from fairpass.nn.validation import check_choice
 from fairpass.training import Checkpoint, EpochRecord, History, Program, Training
 from fairpass.training.loop import Callback, FitState, seeded, train
@@ -177,6 +178,17 @@ class NodeClassifier(Estimator, ABC):
             bootstrap=bootstrap,
         )
 
+    def mark(self, promise: Promise) -> None:
+        """Keep what a check of limits on unfairness said, as `promise_`, also in the file that `save` writes."""
+        self._fitted()
+        self._header["promise"] = promise.to_dict()
+
+    @property
+    def promise_(self) -> Promise | None:
+        """What a check of limits on unfairness said, if there was one."""
+        stored = self._header.get("promise")
+        return None if stored is None else Promise.from_dict(stored)
+
     def save(self, path: FilePath) -> Path:
         """Write the fitted classifier to one safetensors file; it contains no code."""
         state = self._fitted().state_dict()
@@ -201,10 +213,11 @@ class NodeClassifier(Estimator, ABC):
                 program = built.build(RememberedTask(header["sizes"]))
             program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
             program.check_state()
-        except (TypeError, ValueError, RuntimeError) as error:
+            model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
+            _ = model.promise_  # raises if it cannot be read
+        except (TypeError, ValueError, RuntimeError, KeyError) as error:
             written = f"it was written with {header['versions']}"
             raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} ({written}): {error}") from None
-        model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
         return model
 
     @classmethod

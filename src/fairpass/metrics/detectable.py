@@ -37,7 +37,7 @@ class Detectable(NamedTuple):
         return f"{start}, {' or '.join(parts)} points on one split can be chance alone."
 
 
-def detectable(y: ArrayLike, sens: ArrayLike) -> Detectable:
+def detectable(y: ArrayLike, sens: ArrayLike, *, level: float = LEVEL) -> Detectable:
     """Return the smallest differences that test nodes with these labels and groups can show.
 
     They are those of a predictor that selects as often as labels are positive, and recognises four of five. With more
@@ -49,7 +49,8 @@ def detectable(y: ArrayLike, sens: ArrayLike) -> Detectable:
     labels, groups = labels[known], groups[known]
     classes = [1] if labels.size and labels.max() <= 1 else np.unique(labels).tolist()
     sizes = np.bincount(groups).tolist()
-    return _largest(sizes, [np.bincount(groups[labels == c], minlength=len(sizes)).tolist() for c in classes])
+    positives = [np.bincount(groups[labels == c], minlength=len(sizes)).tolist() for c in classes]
+    return _largest(sizes, positives, level)
 
 
 def detectable_by(evaluation: "Evaluation") -> Detectable:
@@ -59,14 +60,14 @@ def detectable_by(evaluation: "Evaluation") -> Detectable:
     for row in evaluation.groups:
         positives.setdefault(row.label, []).append(row.positives)
         sizes[row.group] = row.count
-    return _largest([*sizes.values()], [*positives.values()])
+    return _largest([*sizes.values()], [*positives.values()], LEVEL)
 
 
-def _largest(sizes: list[int], positives: list[list[int]]) -> Detectable:
+def _largest(sizes: list[int], positives: list[list[int]], level: float) -> Detectable:
     """Return the largest differences over labels, given the groups' sizes and those among the nodes of each label."""
     nodes = sum(sizes)
-    dp = [detectable_difference(sizes, sum(each) / nodes) for each in positives if nodes]
-    eo = [detectable_difference(each, _RECOGNISED) for each in positives]
+    dp = [detectable_difference(sizes, sum(each) / nodes, level=level) for each in positives if nodes]
+    eo = [detectable_difference(each, _RECOGNISED, level=level) for each in positives]
     known = ([value for value in values if not math.isnan(value)] for values in (dp, eo))
     return Detectable(nodes, *(max(values, default=math.nan) for values in known))
 

@@ -210,6 +210,18 @@ def worst_pair(table: Sequence[GroupRates], rates: Sequence[Rate]) -> Pair:
     return max(gaps, key=itemgetter(0))[1]
 
 
+def impact_ratio(table: Sequence[GroupRates]) -> float:
+    """Return the smallest ratio of two groups' selection rates, over all labels; nan if nobody is selected."""
+    smallest = math.inf
+    for label in dict.fromkeys(row.label for row in table):
+        rates_of = [row.selection_rate for row in table if row.label == label]
+        ratio = min(rates_of) / max(rates_of) if max(rates_of) > 0 else math.nan
+        if math.isnan(ratio):
+            return math.nan
+        smallest = min(smallest, ratio)
+    return smallest
+
+
 def _with_nan(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: math.nan if item is None else item for key, item in values.items()}
 

@@ -17,7 +17,16 @@ MANIFEST = "manifest.json"  # in the run directory
 Criterion = Literal["dp", "eo", "odds"]
 
 # Where the defaults of a project differ from those of `from_tables`: an audit should run on tables with gaps.
-TABLE_DEFAULTS = {"min_group_size": 10, "missing_sensitive": "unknown", "missing": "indicator"}
+TABLE_DEFAULTS: Mapping[str, Any] = {
+    "min_group_size": 10,
+    "missing_sensitive": "unknown",
+    "missing": "indicator",
+    "fractions": [0.4, 0.2, 0.2, 0.2],  # a fifth of the labels checks what is promised
+}
+
+
+# The same as `fairpass.metrics.promise.LIMITS`, without importing torch; a test compares the two.
+LIMIT_NAMES = ("max_dp", "max_eo", "min_impact_ratio")
 
 
 class ConfigError(FairpassError, ValueError):
@@ -48,6 +57,10 @@ def _has_criterion(method: str) -> bool:
     return "criterion" in methods.method(method)().hyperparameters
 
 
+# Epochs that are averaged before one is selected, so that a momentary dip of the differences is not.
+_WINDOW = 10
+
+
 class Choice(Settings):
     """Which of the tuned configurations to use: by `fairness`, by limits, or by neither."""
 
@@ -55,16 +68,32 @@ class Choice(Settings):
     """Trade-off between accuracy and fairness: 0 is the most accurate, 1 the fairest configuration on the validation
     nodes."""
     max_dp: float | None = None
-    """Or, instead of fairness: the most accurate configuration with at most this difference in demographic parity (the
-    fraction of positive predictions)."""
+    """Or, instead of fairness, a limit: at most this difference between groups in demographic parity (the fraction of
+    positive predictions). The most accurate configuration that keeps it is taken, and checked on nodes that had no part
+    in the choice."""
     max_eo: float | None = None
     """The same for equal opportunity (the fraction of positive nodes that are predicted positive)."""
+    min_impact_ratio: float | None = None
+    """At least this ratio of the groups' fractions of positive predictions; 0.8 is the four-fifths rule."""
+    confidence: float = 0.95
+    """How sure the check of a limit has to be: 0.95 allows one wrong "shown" in twenty."""
+    check: Literal["auto", "safety", "test", "cross-fitting"] = "auto"
+    """Nodes that check a limit: the safety nodes of the split, the test nodes, or all but the test nodes by
+    cross-fitting. By default the safety nodes; without any, cross-fitting if fewer than 1,000 nodes have a label, and
+    otherwise the test nodes."""
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that are asked for, by name."""
+        return {name: value for name in LIMIT_NAMES if (value := getattr(self, name)) is not None}
 
     @model_validator(mode="after")
     def _no_contradiction(self) -> Self:
+        from fairpass.metrics.promise import check_limits
         from fairpass.tuning.front import check_wishes
 
-        check_wishes(**self.model_dump())
+        check_wishes(fairness=self.fairness, **self.limits)
+        check_limits(self.limits, self.confidence)
         return self
 
 
@@ -72,7 +101,8 @@ class Tuning(Settings):
     """What to search, and for how long."""
 
     methods: list[MethodName] = Field(default=["gmmd"], min_length=1)
-    """Methods that share the budget; `fairpass methods` lists them."""
+    """Methods to search; `fairpass methods` lists them. The plain methods to compare with are searched as well, and
+    each of all these gets the same share of the budget."""
     budget: str | int = "5m"
     """Time to search ("90s", "5m", "1h"), or number of configurations to try. With a larger budget, the next run
     continues the search."""
@@ -96,9 +126,17 @@ class Tuning(Settings):
             raise ValueError(f"'criterion' must be 'dp' unless one of {able} is tuned ({got})")
         return self
 
-    def fixed(self, method: str) -> dict[str, Any]:
-        """Return the settings that all configurations of a method have in common."""
-        return {"epochs": self.epochs, **({"criterion": self.criterion} if _has_criterion(method) else {})}
+    def fixed(self, name: str, *, plain: bool = False) -> dict[str, Any]:
+        """Return the settings that all configurations of a method have in common.
+
+        A plain model keeps its last epoch: if validation selected one, it would be a little fair.
+        """
+        from fairpass import methods
+
+        training: dict[str, Any] = {"select": "last"} if plain else {"window": min(_WINDOW, max(1, self.epochs // 4))}
+        if methods.method(name).learns_by_epochs:
+            training["epochs"] = self.epochs
+        return training | ({"criterion": self.criterion} if _has_criterion(name) else {})
 
 
 class TrainingSection(Settings):
@@ -107,7 +145,8 @@ class TrainingSection(Settings):
     seeds: int = Field(default=3, ge=1)
     """Number of seeds of the chosen configuration and of the models it is compared with."""
     reference: MethodName = "gcn"
-    """Method without fairness to compare with, in addition to logistic regression."""
+    """Method without fairness to compare with, in addition to logistic regression; both are searched like the fair one,
+    and the most useful configuration on the validation nodes is taken."""
 
 
 class Predictions(Settings):
@@ -218,10 +257,19 @@ class Config(Settings):
         edges = None if self.edges is None else self.folder / self.edges
         return {"nodes": self.folder / self.nodes, "edges": edges, **self.tables.model_dump()}
 
-    def replaced(self, *, choice: Choice | None = None, **tuning: Any) -> "Config":
-        """Return the configuration with another choice and other values in `[tuning]`; None keeps what it has."""
-        given = {name: value for name, value in tuning.items() if value is not None}
-        changes = {"choice": choice or self.choice, "tuning": _read(Tuning, {**self.tuning.model_dump(), **given}, "")}
+    def replaced(self, *, choice: Mapping[str, Any] | None = None, **tuning: Any) -> "Config":
+        """Return the configuration with other values in `[choice]` and `[tuning]`; None keeps what it has.
+
+        A trade-off or a limit replaces all that the file asks for.
+        """
+        asked, given = ({k: v for k, v in (each or {}).items() if v is not None} for each in (choice, tuning))
+        kept = self.choice.model_dump()
+        if asked.keys() & {"fairness", *LIMIT_NAMES}:
+            kept = {name: value for name, value in kept.items() if name not in ("fairness", *LIMIT_NAMES)}
+        changes = {
+            "choice": _read(Choice, {**kept, **asked}, ""),
+            "tuning": _read(Tuning, {**self.tuning.model_dump(), **given}, ""),
+        }
         return self.model_copy(update=changes)
 
     def with_people(self) -> "Config":

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, reduce
 from importlib.metadata import version
+from operator import getitem
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,7 +110,7 @@ class Workspace:
         parts = {
             "step": step.name,
             "version": __version__,
-            "sections": {section: asked[section] for section in step.sections},
+            "sections": {name: reduce(getitem, name.split("."), asked) for name in step.sections},
             "tables": hashes or None,
             "needs": {name: done and [done.inputs, sorted(done.outputs.items())] for name, done in before.items()},
         }

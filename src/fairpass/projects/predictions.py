@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 from torch_geometric.data import Data
 
+from fairpass.datasets.graph import part_sizes
 from fairpass.errors import DataError
 from fairpass.files import atomic_path
 
@@ -19,6 +20,9 @@ SUFFIXES = (".csv", ".parquet")
 
 def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.DataFrame:
     """Return one row per node: id, score, predicted label, group and, if there are splits, the split.
+
+    If limits on unfairness were checked for the model, a column "promise" has the verdict in every row, so that
+    predictions of a model that was not shown to keep them cannot be taken for others.
 
     The score is the probability of the positive label; with more than two labels there is a score for each. If the
     graph joins known and new nodes (`datasets.join`), only the new ones have a row. `scoring` goes to `predict_proba`.
@@ -48,9 +52,10 @@ def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.
         }
     )
     split = pd.Series(None, index=table.index, dtype=object)
-    for part in ("train", "val", "test"):
+    for part in part_sizes(data):
         split[data[f"{part}_mask"][nodes].numpy()] = part
-    return table.assign(split=split) if split.notna().any() else table
+    table = table.assign(split=split) if split.notna().any() else table
+    return table if model.promise_ is None else table.assign(promise=model.promise_.verdict)
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> Path:

@@ -5,12 +5,16 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from torch_geometric.data import Data
+
 from fairpass.datasets import describe, find_bias
+from fairpass.datasets.graph import part_sizes
 from fairpass.datasets.graph_gain import graph_gain
-from fairpass.methods import Constant, Logistic, NodeClassifier, load_model, method
+from fairpass.methods import Constant, Logistic, NodeClassifier, load_model
+from fairpass.projects.delivery import FOLDS, Delivery, deliver
 from fairpass.projects.predictions import prediction_table, write_table
 from fairpass.runs import Comparison, RunRecord, fit_all, tradeoff
-from fairpass.training import EpochRecord, fingerprint
+from fairpass.training import EpochRecord, Training, fingerprint
 from fairpass.tuning import Budget, Point, Progress, Tuned, decide, tune
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: the steps and the sections of the settings file that its result depends on, and what makes its files."""
+    """A step: the steps and the settings (sections, or keys of them) it depends on, and what makes its files."""
 
     name: str
     title: str
@@ -39,7 +43,7 @@ def _load(space: "Workspace") -> Sequence[str]:
         "unlabelled": int((data.y < 0).sum()),
         "groups": {name: int((data.sens == group).sum()) for group, name in enumerate(data.group_names)},
         "unknown_group": int((data.sens < 0).sum()),
-        "split": {part: int(data[f"{part}_mask"].sum()) for part in ("train", "val", "test")},
+        "split": part_sizes(data),
         "provenance": data.provenance,
     }
     return [space.write("data.json", document)]
@@ -55,57 +59,107 @@ def _audit(space: "Workspace") -> Sequence[str]:
     return [space.write("audit.json", document)]
 
 
+def _plain(space: "Workspace") -> list[str]:
+    """Return the methods without fairness to compare with; logistic regression has no graph and is hard to beat."""
+    return list(dict.fromkeys([space.config.training.reference, Logistic.name]))
+
+
 def _tune(space: "Workspace") -> Sequence[str]:
     wanted = space.config.tuning
-    whole, share = Budget.of(wanted.budget), 1 / len(wanted.methods)
-    budget = whole if whole.seconds is None else replace(whole, seconds=whole.seconds * share)
-    common: dict[str, Any] = {"storage": space.path("tuning.db"), "seeds": wanted.seeds, "strategy": "motpe"}
-    for number, name in enumerate(wanted.methods):
+    searches = [(name, False) for name in wanted.methods] + [(name, True) for name in _plain(space)]
+    for number, (name, plain) in enumerate(searches):
 
         def show(progress: Progress, number: int = number, name: str = name) -> None:
-            space.show((number + progress.fraction) * share, f"{name}, {progress.finished} configurations tried")
+            words = f"{name}, {progress.finished} configurations tried"
+            space.show((number + progress.fraction) / len(searches), words)
 
-        tuned = tune(space.data, name, budget=budget, fixed=wanted.fixed(name), callback=show, **common)
-        tuned.save(space.path(f"tuning-{name}.json"))
-    return [f"tuning-{name}.json" for name in wanted.methods]
+        tuned = _search(space, space.data, name, plain=plain, share=1 / len(searches), callback=show)
+        tuned.save(space.path(_tuned_file(name, plain=plain)))
+    return [_tuned_file(name, plain=plain) for name, plain in searches]
+
+
+def _tuned_file(name: str, *, plain: bool = False) -> str:
+    return f"tuning-{name}{'-plain' if plain else ''}.json"
+
+
+def _search(space: "Workspace", data: Data, name: str, *, plain: bool = False, share: float, **options: Any) -> Tuned:
+    """Search for configurations of a method on a graph, with a share of the time."""
+    wanted = space.config.tuning
+    budget = Budget.of(wanted.budget)
+    if budget.seconds is not None:
+        budget = replace(budget, seconds=budget.seconds * share)
+    common: dict[str, Any] = {"storage": space.path("tuning.db"), "seeds": wanted.seeds, "strategy": "motpe"}
+    return tune(data, name, budget=budget, fixed=wanted.fixed(name, plain=plain), **common, **options)
 
 
 def _points(space: "Workspace") -> list[Point]:
-    files = [space.path(f"tuning-{name}.json") for name in space.config.tuning.methods]
+    files = [space.path(_tuned_file(name)) for name in space.config.tuning.methods]
     return [point for file in files for point in Tuned.load(file).points]
 
 
+def _deliver(space: "Workspace") -> Delivery:
+    """Choose the configuration to deliver and, if a limit was asked for, check it."""
+    names, choice = space.config.tuning.methods, space.config.choice
+
+    def fit(point: Point, data: Data) -> NodeClassifier:
+        space.show(0.0, "training a candidate for the check")
+        return point.classifier(seed=0).fit(data)
+
+    def search(data: Data, number: int) -> list[Point]:
+        space.show(0.0, f"searching again without fold {number + 1} of {FOLDS}")
+        found = [_search(space, data, name, share=1 / (FOLDS * len(names))) for name in names]
+        return [point for tuned in found for point in tuned.points]
+
+    return deliver(
+        space.data,
+        _points(space),
+        fit=fit,
+        search=search,
+        limits=choice.limits,
+        confidence=choice.confidence,
+        check=choice.check,
+        fairness=choice.fairness,
+    )
+
+
 def _train(space: "Workspace") -> Sequence[str]:
-    points, wishes, wanted = _points(space), space.config.choice.model_dump(), space.config.training
-    decision = decide(points, **wishes)
-    chosen = decision.point.method
-    reference = f"{wanted.reference}, not tuned" if wanted.reference == chosen else wanted.reference
-    # Logistic regression has no graph and is often hard to beat. A later entry replaces one with the same name.
-    stems = {Constant.name: "constant", reference: "reference", Logistic.name: "logistic", chosen: "chosen"}
-    seeds = range(wanted.seeds)
+    delivery = _deliver(space)
+    chosen = delivery.decision.point.method
+    points: dict[str, Point] = {}
+    for name in [name for name in _plain(space) if name != Logistic.name or name != chosen]:
+        tuned = Tuned.load(space.path(_tuned_file(name, plain=True)))
+        points[f"{name}, plain" if name == chosen else name] = decide(tuned.points, fairness=0.0).point
+    points[chosen] = delivery.decision.point
+    stems = {Constant.name: "constant", **dict(zip(points, ("reference", "logistic"), strict=False)), chosen: "chosen"}
+    seeds = range(space.config.training.seeds)
     files = {name: [f"models/{stem}-{seed}.safetensors" for seed in seeds] for name, stem in stems.items()}
 
     def classifier(name: str, seed: int) -> NodeClassifier:
-        if name == chosen:
-            return decision.point.classifier(seed=seed)
-        kind = method(wanted.reference if name == reference else name)
-        # At its last epoch: a plain classifier that validation selects would be a little fair.
-        training = kind.default_training().but(seed=seed, select="last")
-        return kind(training=training if training.epochs == 1 else training.but(epochs=space.config.tuning.epochs))
+        return (
+            points[name].classifier(seed=seed) if name in points else Constant(training=Training(epochs=1, seed=seed))
+        )
 
     planned = {file: classifier(name, seed) for name in files for seed, file in enumerate(files[name])}
+    delivered = files[chosen][0]
+    if delivery.model is not None:  # the model that was checked, to the last bit
+        delivery.model.save(space.path(delivered))
     stored = [file for file, each in planned.items() if space.resuming and _is_stored(each, file, space)]
+    stored += [delivered] if delivery.model is not None else []
     _fit({file: each for file, each in planned.items() if file not in stored}, space)
-    load_model(space.path(files[chosen][0])).save(space.path("model.safetensors"))
+    model = load_model(space.path(delivered))
+    if delivery.promise is not None:
+        model.mark(delivery.promise)
+    model.save(space.path("model.safetensors"))
     document = {
         "chosen": chosen,
-        "reference": reference,
-        "asked": {name: value for name, value in wishes.items() if value is not None},
-        "reason": decision.reason,
-        "met": decision.met,
-        "tried": len(points),
-        "point": decision.point.to_dict(),
+        "reference": next(iter(points)),
+        "asked": {name: value for name, value in space.config.choice.model_dump().items() if value is not None},
+        "reason": delivery.decision.reason,
+        "met": delivery.decision.met,
+        "tried": len(_points(space)),
+        "point": delivery.decision.point.to_dict(),
         "models": files,
+        "promise": None if delivery.promise is None else delivery.promise.to_dict(),
     }
     return [space.write("models.json", document), "model.safetensors", *planned]
 
@@ -166,6 +220,7 @@ def _report(space: "Workspace") -> Sequence[str]:
         chosen=about["chosen"],
         points=_points(space),
         choice=f"{about['tried']} settings were tried. {about['reason']}",
+        promise=about["promise"],
         identity=asked.identity,
         model_file=space.path("model.safetensors"),
         favourable=asked.favourable,
@@ -191,8 +246,8 @@ STEPS: Mapping[str, Step] = {
     for step in (
         Step("load", "Reading the tables", (), _GRAPH, _load),
         Step("audit", "Looking for bias in the data", ("load",), (), _audit),
-        Step("tune", "Searching for good settings", ("load",), ("tuning",), _tune),
-        Step("train", "Training", ("tune",), ("choice", "training"), _train),
+        Step("tune", "Searching for good settings", ("load",), ("tuning", "training.reference"), _tune),
+        Step("train", "Training, and checking limits", ("tune",), ("choice", "training"), _train),
         Step("evaluate", "Measuring on the test nodes", ("train",), (), _evaluate),
         Step("report", "Writing the report", ("evaluate",), ("name", "question", "report"), _report),
         Step("predict", "Predicting", ("train",), ("predictions",), _predict),

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SplitName = Literal["train", "val", "test"]
+SplitName = Literal["train", "val", "test", "safety"]
 
-_MASKS = ("train_mask", "val_mask", "test_mask")
+_MASKS = ("train_mask", "val_mask", "test_mask", "safety_mask")
 _SIZES = ("num_features", "num_classes", "num_groups", "group_sizes", "sens_column")
 _NAMES = ("feature_names", "label_names", "group_names")
 # Edges that are compared at once: a few such vectors for all edges of a large graph would not fit into memory.

@@ -3,6 +3,7 @@
 from .budget import Budget as Budget
 from .front import Decision as Decision
 from .front import Point as Point
+from .front import candidates as candidates
 from .front import choose as choose
 from .front import decide as decide
 from .front import hypervolume as hypervolume

@@ -3,6 +3,7 @@
 Everything here looks at the validation nodes only.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -10,16 +11,20 @@ from typing import Any
 
 from fairpass.errors import DataError
 from fairpass.metrics.catalog import UNFAIRNESS, UTILITY
+from fairpass.metrics.promise import check_limits
 from fairpass.runs import Configuration
 
 _USEFUL, _UNFAIR = ([metric.label for metric in metrics] for metrics in (UTILITY, UNFAIRNESS))
+IMPACT_RATIO = "IR"  # smallest ratio of two groups' shares of predictions, in `Point.validation`
+# What a limit is about, and how much a metric is beyond it: differences have an upper limit, the ratio a lower one.
+_LIMITED = {"max_dp": ("DP", 1), "max_eo": ("EO", 1), "min_impact_ratio": (IMPACT_RATIO, -1)}
 
 
 @dataclass(frozen=True)
 class Point(Configuration):
     """A configuration (with all its settings) and how it did: AUC, F1, ACC, DP and EO, means over the seeds."""
 
-    validation: Mapping[str, float] = field(default_factory=dict)  # fractions; every choice is made by these
+    validation: Mapping[str, float] = field(default_factory=dict)  # fractions, also IR; every choice is made by these
     test: Mapping[str, float] | None = None  # for the reader; None if undefined there
     near_constant: bool = False  # with at least half of the seeds, on validation
 
@@ -107,9 +112,9 @@ class Decision:
 
 def check_wishes(*, fairness: float | None, **limits: float | None) -> None:
     """Raise `ValueError` if a wish (see :func:`decide`) is not between 0 and 1, or if `fairness` comes with a limit."""
-    for name, value in {"fairness": fairness, **limits}.items():
-        if value is not None and not 0 <= value <= 1:
-            raise ValueError(f"'{name}' must be between 0 and 1 (got {value})")
+    if fairness is not None and not 0 <= fairness <= 1:
+        raise ValueError(f"'fairness' must be between 0 and 1 (got {fairness})")
+    check_limits(limits)
     for name, limit in limits.items():
         # One chooses a trade-off, the other the most useful configuration within it.
         if fairness is not None and limit is not None:
@@ -121,9 +126,7 @@ def choose(points: Sequence[Point], **wishes: float | None) -> Point:
     return decide(points, **wishes).point
 
 
-def decide(
-    points: Sequence[Point], *, fairness: float | None = None, max_dp: float | None = None, max_eo: float | None = None
-) -> Decision:
+def decide(points: Sequence[Point], *, fairness: float | None = None, **limits: float | None) -> Decision:
     r"""Return the configuration to take, by the metrics on the validation nodes, and why.
 
     By default it is the one with the largest `AUC + F1 + ACC - DP - EO`; with limits, the most useful one within them.
@@ -133,25 +136,25 @@ def decide(
         fairness: how much fairness counts, from 0 to 1: the point of the front with the largest
             :math:`(1 - \text{fairness})\, u - \text{fairness}\, d`, with utility `u` and unfairness `d` scaled to
             [0, 1] over the front. 0 is the most useful point, 1 the fairest. Cannot be combined with limits.
-        max_dp: largest DP allowed. If no configuration is within the limits, the nearest is taken.
-        max_eo: largest EO allowed.
+        limits: `max_dp` and `max_eo`, the largest DP and EO allowed, and `min_impact_ratio`, the smallest ratio of two
+            groups' shares. If no configuration is within the limits, the nearest is taken.
     """
-    check_wishes(fairness=fairness, max_dp=max_dp, max_eo=max_eo)
-    limits = {name: value for name, value in (("DP", max_dp), ("EO", max_eo)) if value is not None}
-    candidates = informative(points)
-    within = [point for point in candidates if not _excess(point, limits)]
-    asked = " and ".join(f"{name} of at most {100 * value:.1f} %" for name, value in limits.items())
+    check_wishes(fairness=fairness, **limits)
+    asked_for = {name: limit for name, limit in limits.items() if limit is not None}
+    usable = informative(points)
+    within = [point for point in usable if risk(point, asked_for) <= 0]
+    asked = " and ".join(_in_words(name, limit) for name, limit in asked_for.items())
     if not within:
-        point = min(candidates, key=lambda point: (_excess(point, limits), -point.utility))
-        has = " and ".join(f"{name} {100 * point.validation[name]:.1f} %" for name in limits)
-        reason = f"No configuration has a {asked} on validation: the nearest, with {has}, was taken."
-    elif fairness is None and not limits:
+        point = min(usable, key=lambda point: (risk(point, asked_for), -point.utility))
+        has = " and ".join(_has(point, name) for name in asked_for)
+        reason = f"No configuration has {asked} on validation: the nearest, with {has}, was taken."
+    elif fairness is None and not asked_for:
         point = max(within, key=lambda point: (point.selection, -point.unfairness))
         reason = "It has the largest AUC + F1 + ACC - DP - EO on validation."
     else:
         point = _weigh(pareto_front(within), fairness or 0.0)
         what = "most useful" if not fairness else "fairest" if fairness == 1 else f"best for fairness {fairness:g}"
-        reason = f"It is the {what} on the validation front{f' with a {asked}' if asked else ''}."
+        reason = f"It is the {what} on the validation front{f' with {asked}' if asked else ''}."
     warning = " Beware: it is near constant, as all are." if point.near_constant else ""
     return Decision(point, reason + warning, met=bool(within))
 
@@ -169,5 +172,48 @@ def _weigh(front: Sequence[Point], fairness: float) -> Point:
     return max(front, key=score)
 
 
-def _excess(point: Point, limits: Mapping[str, float]) -> float:
-    return sum(max(0.0, point.validation[name] - limit) for name, limit in limits.items())
+def risk(point: Point, limits: Mapping[str, float], margins: Mapping[str, float] | None = None) -> float:
+    """Return by how much a point is beyond the limits on validation, at most; negative if it is within all of them.
+
+    A margin is added to each: by how much a check on other nodes may differ.
+    """
+    found = [-math.inf]
+    for name, limit in limits.items():
+        label, sign = _LIMITED[name]
+        value = point.validation.get(label, math.nan)
+        beyond = sign * (value - limit) + (margins or {}).get(name, 0.0)
+        found.append(math.inf if math.isnan(beyond) else beyond)  # what cannot be measured may be anything
+    return max(found)
+
+
+def candidates(
+    points: Iterable[Point],
+    limits: Mapping[str, float],
+    margins: Mapping[str, float],
+    *,
+    safer: int = 2,
+    bolder: int = 1,
+) -> list[Point]:
+    """Return the points worth checking against limits, in the order of the check: the safest first.
+
+    They are on the front of utility and risk: the most useful point that is expected to pass, some `safer` ones in case
+    it does not, and some `bolder` ones that may pass too. If none is expected to pass, the first is the safest.
+    """
+    usable = informative(points)
+    pairs = [(point.utility, risk(point, limits, margins)) for point in usable]
+    front = sorted({pairs[i]: usable[i] for i in non_dominated(pairs)}.items(), key=lambda each: each[0][1])
+    passing = sum(beyond <= 1e-9 for (_, beyond), _ in front)
+    first = max(0, passing - 1 - safer)
+    return [point for _, point in front[first : max(passing, 1) + bolder]]
+
+
+def _in_words(name: str, limit: float) -> str:
+    label, sign = _LIMITED[name]
+    article = "an" if label == "EO" else "a"
+    return f"{article} {label} of at most {100 * limit:.1f} %" if sign > 0 else f"an impact ratio of at least {limit:g}"
+
+
+def _has(point: Point, name: str) -> str:
+    label, sign = _LIMITED[name]
+    value = point.validation.get(label, math.nan)
+    return f"{label} {100 * value:.1f} %" if sign > 0 else f"an impact ratio of {value:.2f}"

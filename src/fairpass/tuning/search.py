@@ -24,11 +24,12 @@ from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
 from fairpass.methods.estimator import SpaceKind
 from fairpass.metrics.catalog import SELECTION
+from fairpass.metrics.evaluation import impact_ratio
 from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord, Task, fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
-from fairpass.tuning.front import Point, choose
+from fairpass.tuning.front import IMPACT_RATIO, Point, choose
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions, distribution, values
@@ -304,12 +305,14 @@ def _outcome(models: Sequence[NodeClassifier], data: Data) -> dict[str, Any]:
     tested = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        constant = sum(model.evaluate(data, "val", undefined="nan").near_constant for model in models)
+        validated = [model.evaluate(data, "val", undefined="nan") for model in models]
         with suppress(DataError):  # there is no test split
             found = [model.evaluate(data, undefined="nan").metrics for model in models]
             tested = {metric.label: fmean(each[metric.key] for each in found) for metric in SELECTION}
+    validation = {m.label: fmean(model.selected_.metrics[m.label] for model in models) for m in SELECTION}
+    ratios = [impact_ratio(each.groups) for each in validated]
     return {
-        "validation": {m.label: fmean(model.selected_.metrics[m.label] for model in models) for m in SELECTION},
+        "validation": validation | ({} if any(map(math.isnan, ratios)) else {IMPACT_RATIO: fmean(ratios)}),
         "test": None if tested is None or any(map(math.isnan, tested.values())) else tested,
-        "near_constant": 2 * constant >= len(models),
+        "near_constant": 2 * sum(each.near_constant for each in validated) >= len(models),
     }

@@ -1,0 +1,196 @@
+"""Which of the tuned configurations to deliver, and whether it keeps the limits that were asked for.
+
+With limits, a few candidates are trained and checked on nodes that had no part in the search. They are checked in a
+fixed order, the safest first, until one is not shown to be within the limits, and the most useful that was shown is
+delivered. In that order no correction for several checks is needed (fixed sequence testing, as in Learn then Test,
+Angelopoulos et al. 2021, arXiv:2110.01052): the first candidate that is beyond the limits is taken for one within them
+with probability 1 - confidence at most, and none is looked at after a failure.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from fairpass.datasets.splits import stratified_split
+from fairpass.errors import DataError
+from fairpass.methods import NodeClassifier
+from fairpass.metrics.detectable import detectable
+from fairpass.metrics.promise import CheckedOn, Promise, check_promise
+from fairpass.training import Task
+from fairpass.tuning import Decision, Point, candidates, decide
+
+FOLDS = 5
+# With fewer labelled nodes, a safety set that is large enough to show anything leaves too few to train on.
+FEW_LABELS = 1_000
+
+# Trains a configuration with one seed.
+Fit = Callable[[Point, Data], NodeClassifier]
+# Searches for configurations on a graph, and returns what it tried.
+Search = Callable[[Data, int], Sequence[Point]]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The configuration to deliver, why, and what the check said."""
+
+    decision: Decision
+    promise: Promise | None = None
+    model: NodeClassifier | None = None  # as it was checked; None if it is not trained yet
+
+
+def checked_on(data: Data, wanted: str = "auto") -> CheckedOn:
+    """Return which nodes check a limit: the safety nodes if there are any, and those of all folds if labels are few."""
+    has_safety = data.get("safety_mask") is not None
+    if wanted == "safety" and not has_safety:
+        raise DataError("'check' must not be 'safety': the split has no safety nodes (give 'fractions' a fourth part)")
+    labelled = int((data.y >= 0).sum())
+    if wanted == "cross-fitting" or (wanted == "auto" and not has_safety and labelled < FEW_LABELS):
+        return "cross-fitting"
+    return "safety" if has_safety and wanted != "test" else "test"
+
+
+def deliver(
+    data: Data,
+    points: Sequence[Point],
+    *,
+    fit: Fit,
+    search: Search,
+    limits: Mapping[str, float],
+    confidence: float = 0.95,
+    check: str = "auto",
+    fairness: float | None = None,
+) -> Delivery:
+    """Choose among points by validation and, if there are limits, check the choice on other nodes.
+
+    Args:
+        data: The graph.
+        points: What the search on it has tried.
+        fit: Trains a configuration.
+        search: Searches again, for cross-fitting: the search on all nodes has seen the labels of every fold.
+        limits: Limits by name; none: nothing is checked.
+        confidence: Of the check.
+        check: "safety", "test" or "cross-fitting"; "auto" takes what the graph allows.
+        fairness: The trade-off, without limits.
+    """
+    if not limits:
+        return Delivery(decide(points, fairness=fairness))
+    on = checked_on(data, check)
+    if on == "cross-fitting":
+        decision = _predicted_to_pass(points, limits, margins(data, limits, confidence, on))
+        return Delivery(decision, cross_fitted(data, search, fit, limits, confidence))
+    order = candidates(points, limits, margins(data, limits, confidence, on))
+    kept: Delivery | None = None
+    for number, point in enumerate(order, 1):
+        model = fit(point, data)
+        promise = promise_of(model, data, limits, confidence, on, candidates=number)
+        if promise.verdict != "shown":
+            break
+        reason = f"It is the most useful of {number} checked in turn that is shown to keep the limits."
+        kept = Delivery(Decision(point, reason), promise, model)
+    if kept is None:
+        reason = "It is the configuration most likely to keep the limits on validation, and the check did not show it."
+        kept = Delivery(Decision(point, reason, met=False), promise, model)
+    return kept
+
+
+def promise_of(
+    model: NodeClassifier,
+    data: Data,
+    limits: Mapping[str, float],
+    confidence: float,
+    on: CheckedOn,
+    candidates: int = 1,
+) -> Promise:
+    """Check a model on the labelled safety or test nodes of a graph."""
+    nodes = Task(data, need_masks=False).nodes("safety" if on == "safety" else "test")
+    if not len(nodes):
+        raise DataError(f"'{on}_mask' must hold labelled nodes to check limits on (got none)")
+    return check_promise(
+        data.y[nodes],
+        model.predict(data)[nodes],
+        sens=data.sens[nodes],
+        limits=limits,
+        confidence=confidence,
+        group_names=data.get("group_names"),
+        label_names=data.get("label_names"),
+        on=on,
+        candidates=candidates,
+    )
+
+
+def margins(data: Data, limits: Mapping[str, float], confidence: float, on: CheckedOn) -> dict[str, float]:
+    """Return about how far below its limit a difference must be to be shown on the nodes of the check."""
+    task = Task(data)
+    nodes = torch.cat([task.nodes(part) for part in ("train", "val")]) if on == "cross-fitting" else task.nodes(on)
+    # One-sided: `detectable` is about both sides.
+    y = task.y[nodes].cpu().numpy()
+    found = detectable(y, task.sens[nodes].cpu().numpy(), level=2 * confidence - 1)
+    counts = np.bincount(y, minlength=task.num_classes)
+    rarest = counts[1] if task.num_classes == 2 else counts.min()
+    # A ratio of shares is off by as much as a share is, relative to it.
+    ratio = found.delta_dp * len(y) / max(int(rarest), 1)
+    made = {"max_dp": found.delta_dp, "max_eo": found.delta_eo, "min_impact_ratio": ratio}
+    return {name: 0.0 if math.isnan(made[name]) else min(made[name], 1.0) for name in limits}
+
+
+def _predicted_to_pass(points: Sequence[Point], limits: Mapping[str, float], margin: Mapping[str, float]) -> Decision:
+    """Return the most useful point that is expected to be within the limits, or the safest."""
+    first, *_ = candidates(points, limits, margin, safer=0, bolder=0)
+    return Decision(first, "It is the most useful configuration that is expected to keep the limits, or the safest.")
+
+
+def cross_fitted(
+    data: Data, search: Search, fit: Fit, limits: Mapping[str, float], confidence: float, folds: int = FOLDS
+) -> Promise:
+    """Check models of several folds, each on a fold that it did not see, all predictions together.
+
+    Each model is made like the delivered one: a search on the other folds, and the choice among what it tried. Test
+    nodes have no part in it.
+    """
+    decided = torch.full_like(data.y, -1)
+    for number, part in enumerate(fold_graphs(data, folds)):
+        chosen = _predicted_to_pass(search(part, number), limits, margins(data, limits, confidence, "cross-fitting"))
+        held_out = part.safety_mask
+        decided[held_out] = fit(chosen.point, part).predict(part)[held_out]
+    nodes = torch.nonzero(decided >= 0).flatten()
+    return check_promise(
+        data.y[nodes],
+        decided[nodes],
+        sens=data.sens[nodes],
+        limits=limits,
+        confidence=confidence,
+        group_names=data.get("group_names"),
+        label_names=data.get("label_names"),
+        on="cross-fitting",
+    )
+
+
+def fold_graphs(data: Data, folds: int, seed: int = 0) -> list[Data]:
+    """Return the graph once for each fold, whose nodes are its safety nodes; the others are split as before."""
+    y, sens = data.y.cpu().numpy(), data.sens.cpu().numpy()
+    seen = np.zeros(len(y), dtype=bool)
+    for part in ("train_mask", "val_mask", "safety_mask"):
+        if data.get(part) is not None:
+            seen |= data[part].cpu().numpy()
+    seen &= y >= 0
+    fold_of, generator = np.full(len(y), -1), np.random.default_rng(seed)
+    for group in np.unique(sens[seen]):
+        ids = generator.permutation(np.flatnonzero(seen & (sens == group)))
+        fold_of[ids] = np.arange(len(ids)) % folds
+    train, val = (int(data[f"{part}_mask"].sum()) for part in ("train", "val"))
+    made = []
+    for fold in range(folds):
+        rest = np.where(seen & (fold_of != fold), y, -1)
+        # `stratified_split` makes three parts; what it takes for testing goes to validation.
+        half = val / (train + val) / 2
+        split = stratified_split(rest, sens, fractions=(1 - 2 * half, half, half), seed=seed + fold)
+        part = copy.copy(data)
+        part.train_mask, part.val_mask = torch.from_numpy(split.train), torch.from_numpy(split.val | split.test)
+        part.safety_mask = torch.from_numpy(fold_of == fold)
+        made.append(part)
+    return made

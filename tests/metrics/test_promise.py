@@ -1,0 +1,140 @@
+"""Answers to limits on unfairness: right as often as they say, and in words that a person can act on."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairpass.errors import DataError
+from fairpass.metrics.promise import LIMITS, Promise, check_limits, check_promise
+from fairpass.projects.config import LIMIT_NAMES
+
+
+def people(counts: dict[str, tuple[int, int]]) -> dict[str, Any]:
+    """Return labels, predictions and groups of so many people, so many of them predicted positive."""
+    pred = np.concatenate([np.arange(n) < selected for selected, n in counts.values()]).astype(int)
+    sens = np.repeat(np.arange(len(counts)), [n for _, n in counts.values()])
+    return {
+        "y": np.ones_like(pred),
+        "pred": pred,
+        "sens": sens,
+        "group_names": list(counts),
+        "label_names": ["no", "yes"],
+    }
+
+
+def check(counts: dict[str, tuple[int, int]], **limits: Any) -> Promise:
+    given = people(counts)
+    return check_promise(given.pop("y"), given.pop("pred"), limits=limits, **given)
+
+
+def test_the_three_answers() -> None:
+    many = check({"men": (300, 1000), "women": (290, 1000)}, max_dp=0.06)
+    assert many.verdict == "shown"
+    (found,) = many.checks
+    assert found.estimate == pytest.approx(0.01)
+    assert 0.01 < found.bound <= 0.06
+    assert (found.high_group, found.low_group, found.label, found.more_people) == ("men", "women", "yes", 0)
+    assert found.sentence == (
+        "Shown: the share predicted 'yes' differs by at most 6.0 points between groups (measured: 1.0, with 95 % "
+        f"confidence at most {100 * found.bound:.1f}, on 2,000 people of the safety set)."
+    )
+    few = check({"men": (30, 100), "women": (29, 100)}, max_dp=0.06).checks[0]
+    assert few.verdict == "not shown"
+    assert few.bound > 0.06
+    assert few.more_people is not None
+    # With that many more, and the same shares, it is shown.
+    factor = (few.more_people + 200) / 200
+    larger = {group: (round(n * factor), round(100 * factor)) for group, n in (("men", 30), ("women", 29))}
+    assert check(larger, max_dp=0.06).verdict == "shown"
+    assert f"about {few.more_people:,} more labelled people" in few.sentence
+    worse = check({"men": (500, 1000), "women": (290, 1000)}, max_dp=0.06).checks[0]
+    assert worse.verdict == "violated"
+    assert "more than 6.0 points higher in 'men' than in 'women'" in worse.sentence
+
+
+def test_what_was_measured_is_beyond_the_limit() -> None:
+    found = check({"men": (35, 100), "women": (28, 100)}, max_dp=0.06).checks[0]
+    assert (found.verdict, found.more_people) == ("not shown", None)
+    assert found.sentence.endswith("More people would not help: what was measured is no better.")
+
+
+def test_impact_ratio() -> None:
+    ratio = check({"men": (400, 1000), "women": (390, 1000)}, min_impact_ratio=0.8).checks[0]
+    assert ratio.verdict == "shown"
+    assert ratio.estimate == pytest.approx(0.975)
+    assert 0.8 <= ratio.bound < 0.975
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert ratio.low <= 0.975 <= ratio.high
+    assert check({"men": (400, 1000), "women": (250, 1000)}, min_impact_ratio=0.8).verdict == "violated"
+    nobody = check({"men": (0, 50), "women": (0, 50)}, min_impact_ratio=0.8).checks[0]
+    assert (nobody.verdict, nobody.estimate) == ("not shown", None)
+
+
+def test_equal_opportunity_is_among_the_positive_ones() -> None:
+    y, pred, sens = np.repeat([0, 1, 0, 1], 500), np.repeat([1, 1, 0, 1], 500), np.repeat([0, 0, 1, 1], 500)
+    found = check_promise(y, pred, sens=sens, limits={"max_dp": 0.05, "max_eo": 0.05})
+    verdicts = {each.metric: each.verdict for each in found.checks}
+    assert verdicts == {"delta_dp": "violated", "delta_eo": "shown"}
+    assert found.verdict == "violated"
+    assert [count.people for count in found.checks[1].counts] == [500, 500]
+
+
+def test_every_pair_of_groups_and_every_label_counts() -> None:
+    counts = {"a": (300, 1000), "b": (300, 1000), "c": (3, 10)}
+    found = check(counts, max_dp=0.06).checks[0]
+    assert found.verdict == "not shown"  # the ten people of c show nothing
+    assert check({name: counts[name] for name in "ab"}, max_dp=0.06).verdict == "shown"
+    generator = np.random.default_rng(0)
+    y, sens = generator.integers(0, 4, 3000), generator.integers(0, 2, 3000)
+    several = check_promise(y, y, sens=sens, limits={"max_dp": 0.2}, label_names=list("wxyz"))
+    assert {count.label for count in several.checks[0].counts} == set("wxyz")
+
+
+def test_a_group_without_anybody_is_never_shown() -> None:
+    given = people({"men": (10, 100), "women": (10, 100)})
+    given["group_names"] = ["men", "women", "others"]
+    found = check_promise(given.pop("y"), given.pop("pred"), limits={"max_dp": 1.0}, **given).checks[0]
+    assert (found.verdict, found.estimate, found.bound) == ("not shown", None, 1.0)
+
+
+def test_unknown_groups_do_not_count() -> None:
+    given = people({"men": (300, 1000), "women": (290, 1000)})
+    given["sens"] = np.where(np.arange(2000) % 4 == 0, -1, given["sens"])
+    assert check_promise(given.pop("y"), given.pop("pred"), limits={"max_dp": 0.1}, **given).people == 1500
+
+
+@pytest.mark.parametrize(("gap", "shown"), [(0.05, False), (0.06, False), (0.0, True)])
+def test_answers_are_right_as_often_as_they_say(gap: float, shown: bool) -> None:
+    """Two groups at the limit or beyond it are called shown in at most 5 % of all samples."""
+    generator = np.random.default_rng(1)
+    drawn = generator.binomial([1000, 700], [0.1 + gap, 0.1], size=(200, 2)).tolist()
+    answers = [check({"a": (first, 1000), "b": (second, 700)}, max_dp=0.05).verdict for first, second in drawn]
+    share, deviation = answers.count("shown") / len(answers), np.sqrt(0.05 * 0.95 / len(answers))
+    assert share > 0.5 if shown else share <= 0.05 + 2 * deviation
+    assert answers.count("violated") / len(answers) <= (0.05 + 2 * deviation if gap <= 0.05 else 1)
+
+
+def test_kept_as_json() -> None:
+    found = check({"men": (300, 1000), "women": (290, 1000)}, max_dp=0.06, min_impact_ratio=0.8)
+    stored = json.loads(json.dumps(found.to_dict()))
+    assert Promise.from_dict(stored) == found
+    assert (stored["verdict"], stored["on"], stored["people"]) == ("shown", "safety", 2000)
+
+
+def test_limits_are_fractions() -> None:
+    assert tuple(LIMITS) == LIMIT_NAMES
+    assert check_limits({"max_dp": 0.05, "max_eo": None}) == {"max_dp": 0.05}
+    for wrong in (0.0, -0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="'max_eo' must be above 0 and at most 1"):
+            check_limits({"max_eo": wrong})
+    with pytest.raises(ValueError, match=r"'confidence' must be at least 0.5 and below 1 \(got 95\)"):
+        check_limits({"max_dp": 0.1}, 95)
+    with pytest.raises(ValueError, match="there is no limit 'max_pd'"):
+        check_limits({"max_pd": 0.1})
+    with pytest.raises(ValueError, match="'limits' must have at least one of"):
+        check({"men": (1, 2), "women": (1, 2)}, max_dp=None)
+    with pytest.raises(DataError, match="two groups or more"):
+        check({"men": (1, 2)}, max_dp=0.5)

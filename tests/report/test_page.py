@@ -287,7 +287,8 @@ def test_what_these_people_cannot_show_is_said(evidence: Evidence) -> None:
     assert part.main_table is not None
     assert part.main_table.gap is not None
     found = part.main_table.gap.difference.includes_zero
-    assert part.gap().startswith("These 250 people cannot show a difference: " if found else "The difference is ")
+    (statement,) = part.statements()
+    assert statement.gap.startswith("These 250 people cannot show a difference: " if found else "The difference is ")
     assert found == part.may_be_zero("delta_dp")
     assert ("these people cannot tell it from 0" in render([evidence])) == (found or part.may_be_zero("delta_eo"))
 

@@ -1,12 +1,12 @@
 """The first screen in words: how many of a hundred people of each group are selected, and what the numbers can show."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairpass.metrics.group_figures import WidestGap
 from fairpass.metrics.proportions import Estimate
 from fairpass.report.evidence import Evidence
-from fairpass.report.figures import FigureTable, of_all_groups, widest
+from fairpass.report.figures import FigureTable, widest
 from fairpass.report.text import listed, plural, points
 
 _PLURALS = {"male": "men", "female": "women", "man": "men", "woman": "women"}
@@ -37,18 +37,25 @@ def people_of(group: str) -> str:
     return _PLURALS.get(group.lower(), f"people of group {group}")
 
 
-def rates_sentences(evidence: Evidence, tables: Sequence[FigureTable]) -> list[str]:
-    """Return how many of a hundred people of each group are selected, in a sentence for each attribute."""
+class Statement(NamedTuple):
+    """Rates of the groups of an attribute in words, and what they can show."""
+
+    rates: str
+    gap: str
+
+
+def statements(evidence: Evidence, tables: Sequence[FigureTable]) -> list[Statement]:
+    """Return how many of a hundred people of each group are selected, for each attribute and their intersection."""
     size = len(evidence.labels)
     by_attribute = [tables[start : start + size] for start in range(0, len(tables), size)]
     found = [(table, table.gap) for table in map(widest, by_attribute) if table is not None]
-    made = [_rates(table, gap, several_labels=size > 1) for table, gap in found if gap is not None]
-    return made or ["No two groups have enough people among the test nodes to be compared."]
+    made = [Statement(_rates(table, gap, size), _gap(gap, size)) for table, gap in found if gap is not None]
+    return made or [Statement("No two groups have enough people among the test nodes to be compared.", "")]
 
 
-def _rates(table: FigureTable, gap: WidestGap, *, several_labels: bool) -> str:
+def _rates(table: FigureTable, gap: WidestGap, labels: int) -> str:
     shown = [(row.group, row.selection_rate.value) for row in table.rows]
-    whole = len(shown) <= _MOST_GROUPS and not several_labels
+    whole = len(shown) <= _MOST_GROUPS and labels == 1
     if not whole:
         shown = [(each.group, each.selected / each.people) for each in (gap.high, gap.low)]
     digits = 1 if min(rate for _, rate in shown) < _FEW else 0
@@ -57,27 +64,24 @@ def _rates(table: FigureTable, gap: WidestGap, *, several_labels: bool) -> str:
     rest = listed([f"of 100 {people_of(name)} {100 * rate:.{digits}f}" for name, rate in others])
     if whole:
         return f"O{first}, {rest}."
-    where = f" is in “{table.label}”" if several_labels else ""
+    where = f" is in “{table.label}”" if labels > 1 else ""
     among = f" among {plural(len(table.rows), 'group')} of {table.attribute}" if len(table.rows) > 2 else ""
     return f"The widest difference{among}{where}: o{first}, {rest}."
 
 
-def gap_sentence(evidence: Evidence, tables: Sequence[FigureTable]) -> str:
+def _gap(gap: WidestGap, labels: int) -> str:
     """Return the widest difference between groups with its interval, or that these people cannot show one."""
-    table = widest(of_all_groups(evidence, tables))
-    if table is None or table.gap is None:
-        return ""
-    gap = table.gap
     sizes = f"{gap.high.people:,} {people_of(gap.high.group)} and {gap.low.people:,} {people_of(gap.low.group)}"
-    found = gap.difference
+    found, compared = gap.difference, gap.pairs * labels
     ends = f"{points(found.low)} to {points(found.high)}"
-    strict = "" if gap.pairs * len(evidence.labels) == 1 else ", widened because it is the widest of several"
+    strict = "" if compared == 1 else f", widened because {compared} were compared"
     if found.includes_zero:
         return (
             f"These {gap.high.people + gap.low.people:,} people cannot show a difference: {points(found.value)} points "
             f"were measured between {sizes}, and the 95 % interval, {ends}{strict}, includes none."
         )
-    return f"The difference is {points(found.value)} points (95 % interval {ends}{strict}), from {sizes}."
+    widest = "" if gap.pairs == 1 else "widest "
+    return f"The {widest}difference is {points(found.value)} points (95 % interval {ends}{strict}), from {sizes}."
 
 
 def comparison_sentences(evidence: Evidence, rivals: Mapping[str, str]) -> list[str]:
@@ -95,10 +99,12 @@ def _change(values: Sequence[float | None], name: str, up: str, down: str) -> st
     value, low, high = values
     if value is None or low is None or high is None:
         return ""
-    ends = f"95 % interval {points(low)} to {points(high)}"
     if Estimate(value, low, high).includes_zero:
+        ends = f"95 % interval {points(low)} to {points(high)}"
         return f"they cannot show a change of the {name} ({points(value)} points, {ends})"
-    return f"the {name} is {points(abs(value))} points {up if value > 0 else down} ({ends})"
+    least, most = sorted((abs(low), abs(high)))
+    way = up if value > 0 else down
+    return f"the {name} is {points(abs(value))} points {way} (95 % interval {points(least)} to {points(most)})"
 
 
 def verdict_of(promise: Mapping[str, Any]) -> tuple[str, str]:

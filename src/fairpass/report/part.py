@@ -9,7 +9,7 @@ from fairpass.methods import Logistic
 from fairpass.metrics import Metric, catalog
 from fairpass.report.evidence import Evidence
 from fairpass.report.figures import FigureTable, figure_tables, of_all_groups, widest
-from fairpass.report.headline import comparison_sentences, gap_sentence, rates_sentences
+from fairpass.report.headline import Statement, comparison_sentences, statements
 from fairpass.report.measures import interval
 from fairpass.report.text import ABSENT
 
@@ -113,11 +113,8 @@ class Part:
         parts = [self.tables[start : start + size] for start in range(0, len(self.tables), size)]
         return [sorted(part, key=lambda table: -(table.gap.difference.value if table.gap else 0)) for part in parts]
 
-    def rates(self) -> list[str]:
-        return rates_sentences(self.evidence, self.tables)
-
-    def gap(self) -> str:
-        return gap_sentence(self.evidence, self.tables)
+    def statements(self) -> list[Statement]:
+        return statements(self.evidence, self.tables)
 
     def comparisons(self) -> list[str]:
         # A regression without a graph is often hard to beat, so it is always compared.
@@ -141,7 +138,8 @@ class Part:
 
     def sentences(self) -> list[str]:
         """Return the first screen in words: rates, the difference and what it can show, and other models."""
-        return [*self.rates(), *filter(None, [self.gap()]), *self.comparisons()]
+        about_groups = [sentence for each in self.statements() for sentence in each if sentence]
+        return [*about_groups, *self.comparisons()]
 
     @property
     def neighbourhoods(self) -> dict[str, Any]:

@@ -68,6 +68,19 @@ def test_the_widest_gap_is_corrected_for_being_the_widest() -> None:
     assert widest_gap([WHITE, GroupCounts("nobody", 0, 0, 0, 0)]) is None
 
 
+def test_the_widest_gap_that_can_be_shown() -> None:
+    few = GroupCounts("few", 5, 2, 1, 1)
+    gap = widest_gap([WHITE, BLACK, few])
+    assert gap is not None
+    assert (gap.high.group, gap.low.group) == ("white", "few")
+    assert gap.difference.includes_zero
+    assert gap.shown is not None
+    assert (gap.shown.high.group, gap.shown.low.group) == ("white", "black")
+    alike = widest_gap([few, GroupCounts("other", 5, 2, 2, 1)])
+    assert alike is not None
+    assert alike.shown is None
+
+
 def test_calibration_of_true_probabilities() -> None:
     generator = np.random.default_rng(0)
     scores = generator.random(20_000)

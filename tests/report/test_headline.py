@@ -40,6 +40,13 @@ def test_few_people_show_nothing(evidence: Evidence) -> None:
     assert gap.endswith("includes none.")
 
 
+def test_what_other_groups_show_is_told(evidence: Evidence) -> None:
+    """The widest difference may be one of a few people, where a smaller one of many can be shown."""
+    _, gap = said(counted(evidence, {"a": (700, 1000), "b": (500, 1000), "c": (4, 10)}, "race"))
+    assert gap.startswith("These 1,010 people cannot show a difference: 30.0 points were measured")
+    assert "A difference can be shown between 1,000 people of group a and 1,000 people of group b: 20.0 points" in gap
+
+
 def test_small_rates_have_a_decimal(evidence: Evidence) -> None:
     rates, _ = said(counted(evidence, {"male": (4, 1000), "a": (50, 1000)}))
     assert rates == "Of 100 men 0.4 are predicted “good customer”, of 100 people of group a 5.0."

@@ -85,6 +85,14 @@ def group_figures(
     return tuple(rows)
 
 
+class Gap(NamedTuple):
+    """The difference of the selection rates of two groups."""
+
+    high: GroupCounts
+    low: GroupCounts
+    difference: Estimate
+
+
 class WidestGap(NamedTuple):
     """The widest difference of selection rates between two groups, with an interval that holds for all pairs."""
 
@@ -92,6 +100,7 @@ class WidestGap(NamedTuple):
     low: GroupCounts
     difference: Estimate
     pairs: int
+    shown: Gap | None  # the widest whose interval does not include 0; the widest of all may be of two small groups
 
 
 def widest_gap(counts: Sequence[GroupCounts], *, comparisons: int = 1, level: float = LEVEL) -> WidestGap | None:
@@ -101,13 +110,17 @@ def widest_gap(counts: Sequence[GroupCounts], *, comparisons: int = 1, level: fl
     (the number of labels looked at).
     """
     groups = sorted((each for each in counts if each.people), key=lambda each: -each.selected / each.people)
-    if len(groups) < 2:
+    pairs = list(combinations(groups, 2))
+    if not pairs:
         return None
-    high, low = groups[0], groups[-1]
-    pairs = len(list(combinations(groups, 2)))
-    strict = 1 - (1 - level) / (pairs * comparisons)
-    gap = difference(high.selected, high.people, low.selected, low.people, level=strict)
-    return WidestGap(high, low, gap, pairs)
+    strict = 1 - (1 - level) / (len(pairs) * comparisons)
+    gaps = [
+        Gap(high, low, difference(high.selected, high.people, low.selected, low.people, level=strict))
+        for high, low in pairs
+    ]
+    gaps.sort(key=lambda gap: -gap.difference.value)
+    shown = next((gap for gap in gaps if not gap.difference.includes_zero), None)
+    return WidestGap(*gaps[0], pairs=len(pairs), shown=shown)
 
 
 class CalibrationBin(NamedTuple):

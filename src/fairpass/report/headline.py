@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairpass.metrics.group_figures import WidestGap
+from fairpass.metrics.group_figures import GroupCounts, WidestGap
 from fairpass.metrics.proportions import Estimate
 from fairpass.report.evidence import Evidence
 from fairpass.report.figures import FigureTable, widest
@@ -71,17 +71,27 @@ def _rates(table: FigureTable, gap: WidestGap, labels: int) -> str:
 
 def _gap(gap: WidestGap, labels: int) -> str:
     """Return the widest difference between groups with its interval, or that these people cannot show one."""
-    sizes = f"{gap.high.people:,} {people_of(gap.high.group)} and {gap.low.people:,} {people_of(gap.low.group)}"
-    found, compared = gap.difference, gap.pairs * labels
+    sizes, found, compared = _sizes(gap.high, gap.low), gap.difference, gap.pairs * labels
     ends = f"{points(found.low)} to {points(found.high)}"
     strict = "" if compared == 1 else f", widened because {compared} were compared"
-    if found.includes_zero:
-        return (
-            f"These {gap.high.people + gap.low.people:,} people cannot show a difference: {points(found.value)} points "
-            f"were measured between {sizes}, and the 95 % interval, {ends}{strict}, includes none."
-        )
-    widest = "" if gap.pairs == 1 else "widest "
-    return f"The {widest}difference is {points(found.value)} points (95 % interval {ends}{strict}), from {sizes}."
+    if not found.includes_zero:
+        widest = "" if gap.pairs == 1 else "widest "
+        return f"The {widest}difference is {points(found.value)} points (95 % interval {ends}{strict}), from {sizes}."
+    doubt = (
+        f"These {gap.high.people + gap.low.people:,} people cannot show a difference: {points(found.value)} points "
+        f"were measured between {sizes}, and the 95 % interval, {ends}{strict}, includes none."
+    )
+    if gap.shown is None:
+        return doubt
+    other = gap.shown.difference
+    return (
+        f"{doubt} A difference can be shown between {_sizes(gap.shown.high, gap.shown.low)}: {points(other.value)} points "
+        f"({points(other.low)} to {points(other.high)})."
+    )
+
+
+def _sizes(high: GroupCounts, low: GroupCounts) -> str:
+    return f"{high.people:,} {people_of(high.group)} and {low.people:,} {people_of(low.group)}"
 
 
 def comparison_sentences(evidence: Evidence, rivals: Mapping[str, str]) -> list[str]:

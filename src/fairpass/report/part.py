@@ -104,8 +104,8 @@ class Part:
             "delta_dp": [table.gap for table in tables],
             "delta_eo": [table.opportunity_gap for table in tables],
         }.get(key, [])
-        known = [gap.difference for gap in gaps if gap is not None]
-        return bool(known) and all(difference.includes_zero for difference in known)
+        known = [gap for gap in gaps if gap is not None]
+        return bool(known) and all(gap.shown is None for gap in known)
 
     def by_attribute(self) -> list[list[FigureTable]]:
         """The tables of each attribute, the label with the widest difference first."""

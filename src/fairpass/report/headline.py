@@ -84,10 +84,9 @@ def _gap(gap: WidestGap, labels: int) -> str:
     if gap.shown is None:
         return doubt
     other = gap.shown.difference
-    return (
-        f"{doubt} A difference can be shown between {_sizes(gap.shown.high, gap.shown.low)}: {points(other.value)} points "
-        f"({points(other.low)} to {points(other.high)})."
-    )
+    where = _sizes(gap.shown.high, gap.shown.low)
+    ends = f"{points(other.low)} to {points(other.high)}"
+    return f"{doubt} A difference can be shown between {where}: {points(other.value)} points ({ends})."
 
 
 def _sizes(high: GroupCounts, low: GroupCounts) -> str:

@@ -21,6 +21,7 @@ NAMES = (
     "quality",
     "choices",
     "people",
+    "promise",
     "rivals",
     "theorems",
 )

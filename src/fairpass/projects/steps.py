@@ -1,20 +1,23 @@
 """The steps of a project; each reads files of the run directory and writes others."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch_geometric.data import Data
 
 from fairpass.datasets import describe, find_bias
-from fairpass.datasets.graph import part_sizes
+from fairpass.datasets.graph import Floats, part_sizes
 from fairpass.datasets.graph_gain import graph_gain
 from fairpass.methods import Constant, Logistic, NodeClassifier, load_model
+from fairpass.metrics import Interval
 from fairpass.projects.delivery import FOLDS, Delivery, deliver
 from fairpass.projects.predictions import prediction_table, write_table
 from fairpass.runs import Comparison, RunRecord, fit_all, tradeoff
-from fairpass.training import EpochRecord, Training, fingerprint
+from fairpass.training import EpochRecord, Task, Training, fingerprint
 from fairpass.tuning import Budget, Point, Progress, Tuned, decide, tune
 
 if TYPE_CHECKING:
@@ -197,15 +200,33 @@ def _evaluate(space: "Workspace") -> Sequence[str]:
         for model in each:
             comparison.add(RunRecord(name, model.training.seed, 0.0, model.evaluate(space.data, undefined="nan")))
     comparison.save(space.path("evaluation.json"))
-    return ["evaluation.json"]
+    correct = {name: _correct(each, space.data) for name, each in models.items()}
+    chosen = correct[space.read("models.json")["chosen"]]
+    losses = {name: asdict(_mean_interval(each - chosen)) for name, each in correct.items()}
+    return ["evaluation.json", space.write("losses.json", losses)]
+
+
+def _correct(models: Sequence[NodeClassifier], data: Data) -> Floats:
+    """Return for each test node how many of the models are right, as a share."""
+    nodes = Task(data).nodes("test")
+    right = [(model.predict(data)[nodes] == data.y[nodes]).double() for model in models]
+    share: Floats = torch.stack(right).mean(0).numpy()
+    return share
+
+
+def _mean_interval(values: Floats) -> Interval:
+    """Return a 95 % interval of the mean over people of whom these are a sample."""
+    margin = 1.96 * values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+    return Interval(float(values.mean() - margin), float(values.mean() + margin))
 
 
 def cost(space: "Workspace") -> str:
     """Return a sentence for each plain model: what the chosen one gains in fairness over it, and at which cost."""
     about, comparison = space.read("models.json"), Comparison.load(space.path("evaluation.json"))
+    losses = {name: Interval(**ends) for name, ends in space.read("losses.json").items()}
     chosen = about["chosen"]
-    rows = [comparison.row(name) for name in about["models"] if name not in (Constant.name, chosen)]
-    return " ".join(tradeoff(row, comparison.row(chosen)) for row in rows)
+    plain = [name for name in about["models"] if name not in (Constant.name, chosen)]
+    return " ".join(tradeoff(comparison.row(name), comparison.row(chosen), losses[name]) for name in plain)
 
 
 def _report(space: "Workspace") -> Sequence[str]:

@@ -12,7 +12,6 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from scipy import stats
 from torch_geometric.data import Data
 
 from benchmarks.result import Cell, Result, Table
+from benchmarks.seldonian import RIVALS
 from fairpass.datasets import is_available, load, synthetic
 from fairpass.datasets.splits import stratified_split
 from fairpass.files import finite, write_text
@@ -30,8 +30,7 @@ from fairpass.methods import GMMD, Logistic, NodeClassifier
 from fairpass.methods.gmmd import Criterion
 from fairpass.metrics.catalog import SELECTION
 from fairpass.metrics.evaluation import Evaluation, impact_ratio
-from fairpass.metrics.promise import LIMITS, Promise
-from fairpass.metrics.two_rates import Tally
+from fairpass.metrics.promise import LIMITS
 from fairpass.projects.delivery import deliver, margins, promise_of
 from fairpass.runs import Configuration, fit_all
 from fairpass.tuning import Point, candidates, decide
@@ -59,19 +58,26 @@ def run(quick: bool) -> Result:
     names = [name for name in (*LARGE, *SMALL) if name == "synthetic" or is_available(name)]
     if chosen := os.environ.get("FAIRPASS_GRAPHS"):
         names = [name for name in names if name in chosen.split(",")]
-    records = {name: _records(name, splits) for name in names}
+    found: dict[str, list[tuple[Mapping[str, float], list[dict[str, Any]]]]] = {}
+    people = {}
+    for name in names:
+        made = [Split(record) for record in _records(name, splits)]
+        people[name] = made[0].people
+        found[name] = [(limits, [split.outcomes(limits) for split in made]) for limits in ASKED[name]]
+    large, small = ([name for name in group if name in names] for group in (LARGE, SMALL))
     tables = []
-    if large := [name for name in LARGE if name in names]:
+    if large:
         title = f"{splits} random splits each: what was promised, and what was true for the people held out"
-        rows = [_kept(name, limits, records[name]) for name in large for limits in ASKED[name]]
-        tables.append(Table(title, rows))
-        title = "The same models and safety nodes, checked in other ways: percent of the splits called shown"
-        rows = [_compared(name, limits, records[name]) for name in large for limits in ASKED[name]]
-        tables.append(Table(title, rows))
-    if small := [name for name in SMALL if name in names]:
+        tables.append(Table(title, [_kept(name, *each) for name in large for each in found[name]]))
+        title = "The same model and safety nodes, checked in other ways: percent of the splits called shown"
+        tables.append(Table(title, [_compared(name, *each) for name in large for each in found[name]]))
+        title = (
+            "Every model checked by itself, also those that nobody would choose: how often one beyond the limit passes"
+        )
+        tables.append(Table(title, [_alone(name, *each) for name in large for each in found[name]]))
+    if small:
         title = f"Small graphs, {splits} random splits each: percent of the splits by answer"
-        rows = [_answers(name, limits, records[name]) for name in small for limits in ASKED[name]]
-        tables.append(Table(title, rows))
+        tables.append(Table(title, [_answers(name, *each, people[name]) for name in small for each in found[name]]))
     return Result("promise", tables)
 
 
@@ -160,44 +166,76 @@ def _point(model: NodeClassifier, data: Data) -> Point:
     )
 
 
-def _outcome(promise: Promise, model: NodeClassifier, data: Data, kind: str) -> dict[str, Any]:
-    (check,) = promise.checks
-    return {
-        "verdict": promise.verdict,
-        "estimate": check.estimate,
-        "bound": check.bound,
-        "counts": [(count.selected, count.people) for count in check.counts],
-        "true": _true(model, data, kind),
-    }
+class Recorded:
+    """Stands in for a fitted model: what it said of the safety nodes."""
+
+    def __init__(self, safety: str) -> None:
+        self.decided = torch.tensor([int(mark) for mark in safety])
+
+    def predict(self, _: Data) -> torch.Tensor:
+        return self.decided
 
 
-def _true(model: NodeClassifier, data: Data, kind: str) -> float:
-    """Return the difference, or the ratio, on the people held out."""
-    found = model.evaluate(data, "test", undefined="nan")
-    return impact_ratio(found.groups) if LIMITS[kind].is_ratio else found.metrics[LIMITS[kind].metric]
+class Split:
+    """The safety nodes of one split, and the models that were fitted on it."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        cells = [(group, y, count) for group, row in enumerate(record["cells"]) for y, count in enumerate(row)]
+        people = sum(count for _, _, count in cells)
+        y, sens = (torch.tensor(np.repeat([cell[k] for cell in cells], [cell[2] for cell in cells])) for k in (1, 0))
+        nobody, everybody = torch.zeros(people, dtype=torch.bool), torch.ones(people, dtype=torch.bool)
+        masks = {"train_mask": nobody, "val_mask": nobody, "test_mask": nobody, "safety_mask": everybody}
+        edges = torch.empty(2, 0, dtype=torch.long)
+        self.people, self.data = people, Data(x=torch.zeros(people, 1), edge_index=edges, y=y, sens=sens, **masks)
+        self.points = [Point(**each["point"]) for each in record["models"]]
+        self.models = [Recorded(each["safety"]) for each in record["models"]]
+        self.true = [each["true"] for each in record["models"]]
+
+    def fit(self, point: Point, _: Data) -> Any:
+        return self.models[self.points.index(point)]
+
+    def outcomes(self, limits: Mapping[str, float]) -> dict[str, Any]:
+        """Return the answers of `fairpass run`, of one check alone, of other ways to check, and of validation."""
+        common: dict[str, Any] = {"limits": limits, "confidence": CONFIDENCE}
+        found = deliver(self.data, self.points, fit=self.fit, search=_never, check="safety", **common)
+        assert found.promise is not None
+        # Other ways to check look at one candidate: the most useful that is expected to pass.
+        margin = margins(self.data, limits, CONFIDENCE, "safety")
+        alone, *_ = candidates(self.points, limits, margin, safer=0, bolder=0)
+        once = promise_of(self.fit(alone, self.data), self.data, on="safety", **common)
+        counts = [count.tally for count in once.checks[0].counts]
+        by_validation = decide(self.points, **limits)
+        return {
+            "verdict": found.promise.verdict,
+            "bound": found.promise.checks[0].bound,
+            "true": self._true(found.decision.point, limits),
+            "once": once.verdict == "shown",
+            "once_true": self._true(alone, limits),
+            "rivals": {name: is_shown(counts, limits, 1 - CONFIDENCE) for name, is_shown in RIVALS.items()},
+            "each": [self._is_shown_alone(number, limits) for number in range(len(self.points))],
+            "claimed": by_validation.met,
+            "claimed_true": self._true(by_validation.point, limits),
+        }
+
+    def _is_shown_alone(self, number: int, limits: Mapping[str, float]) -> tuple[bool, bool]:
+        """Return whether a model is truly beyond a limit, and whether it is called shown."""
+        model = self.fit(self.points[number], self.data)
+        found = promise_of(model, self.data, limits, CONFIDENCE, "safety")
+        return _beyond(self._true(self.points[number], limits), limits), found.verdict == "shown"
+
+    def _true(self, point: Point, limits: Mapping[str, float]) -> float:
+        (kind,) = limits
+        value = self.true[self.points.index(point)][kind]
+        return math.nan if value is None else value
 
 
-@dataclass(frozen=True)
-class _Verdicts:
-    """Answers, and what was true, over the splits."""
-
-    shown: list[bool]
-    beyond: list[bool]
-
-    @property
-    def false(self) -> int:
-        """How often "shown" was wrong."""
-        return sum(shown and beyond for shown, beyond in zip(self.shown, self.beyond, strict=True))
+def _never(data: Data, number: int) -> Sequence[Point]:
+    raise AssertionError("there are safety nodes: nothing is searched again")
 
 
 def _beyond(value: float, limits: Mapping[str, float]) -> bool:
     ((kind, limit),) = limits.items()
-    return value < limit if LIMITS[kind].is_ratio else value > limit
-
-
-def _of(name: str, limits: Mapping[str, float], records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    place = list(ASKED[name]).index(limits)
-    return [record["outcomes"][place] for record in records]
+    return not value >= limit if LIMITS[kind].is_ratio else not value <= limit
 
 
 def _row(name: str, limits: Mapping[str, float]) -> dict[str, Cell]:
@@ -205,82 +243,59 @@ def _row(name: str, limits: Mapping[str, float]) -> dict[str, Cell]:
     return {"graph": name, "limit": f"{LIMITS[kind].title} {'≥' if LIMITS[kind].is_ratio else '≤'} {limit:g}"}
 
 
-def _percent(count: int, of: int) -> str:
-    return f"{100 * count / of:.0f}" if of else "-"
+def _percent(found: Sequence[bool]) -> str:
+    return f"{100 * sum(found) / len(found):.0f}"
 
 
-def _kept(name: str, limits: Mapping[str, float], records: list[dict[str, Any]]) -> dict[str, Cell]:
-    outcomes = _of(name, limits, records)
-    delivered = [each["delivered"] for each in outcomes]
-    beyond = [_beyond(each["true"], limits) for each in delivered]
-    found = _Verdicts([each["verdict"] == "shown" for each in delivered], beyond)
-    violated = [each["verdict"] == "violated" for each in delivered]
-    validation = _Verdicts(
-        [each["validation"]["claimed"] for each in outcomes],
-        [_beyond(each["validation"]["true"], limits) for each in outcomes],
-    )
-    wrong = sum(said and not is_beyond for said, is_beyond in zip(violated, beyond, strict=True))
-    true = np.quantile([each["true"] for each in delivered], [0.05, 0.5, 0.95])
-    splits = len(records)
+def _false(shown: Sequence[bool], true: Sequence[float], limits: Mapping[str, float]) -> int:
+    """Return how often "shown" was wrong."""
+    return sum(said and _beyond(value, limits) for said, value in zip(shown, true, strict=True))
+
+
+def _kept(name: str, limits: Mapping[str, float], outcomes: Sequence[dict[str, Any]]) -> dict[str, Cell]:
+    found = {key: [each[key] for each in outcomes] for key in outcomes[0]}
+    answers = {answer: [verdict == answer for verdict in found["verdict"]] for answer in _ANSWERS}
+    wrong = _false(answers["shown"], found["true"], limits)
+    too_strict = sum(answers["violated"]) - _false(answers["violated"], found["true"], limits)
+    chance = stats.binomtest(wrong, len(outcomes), 1 - CONFIDENCE, alternative="greater").pvalue
+    quantiles = np.nanquantile(found["true"], [0.05, 0.5, 0.95])
     return _row(name, limits) | {
-        "true value: 5, 50, 95 %": ", ".join(f"{value:.3f}" for value in true),
-        "shown, %": _percent(sum(found.shown), splits),
-        "not shown, %": _percent(splits - sum(found.shown) - sum(violated), splits),
-        "violated, %": _percent(sum(violated), splits),
-        "shown wrongly": f"{found.false} of {sum(found.shown)} ({_upper(found.false, splits)})",
-        "violated wrongly": f"{wrong} of {sum(violated)}",
-        "validation alone: wrongly": f"{validation.false} of {sum(validation.shown)}",
+        "true value (5, 50, 95 %)": ", ".join(f"{value:.3f}" for value in quantiles),
+        **{f"{answer}, %": _percent(said) for answer, said in answers.items()},
+        "shown, but exceeded": f"{wrong} of {sum(answers['shown'])}",
+        "p-value against 5 %": f"{chance:.2f}",
+        "violated, but kept": f"{too_strict} of {sum(answers['violated'])}",
+        "by validation alone: exceeded": f"{_false(found['claimed'], found['claimed_true'], limits)} of "
+        f"{sum(found['claimed'])}",
     }
 
 
-def _upper(false: int, splits: int) -> str:
-    """Return whether so many errors in so many splits can be chance at the 5 % that are allowed."""
-    p = stats.binomtest(false, splits, 1 - CONFIDENCE, alternative="greater").pvalue
-    return f"p {p:.2f}"
-
-
-def _compared(name: str, limits: Mapping[str, float], records: list[dict[str, Any]]) -> dict[str, Cell]:
-    outcomes = [each["once"] for each in _of(name, limits, records)]
-    beyond = [_beyond(each["true"], limits) for each in outcomes]
-    found = {"ours": _Verdicts([each["verdict"] == "shown" for each in outcomes], beyond)}
-    for rule, width in (("Seldonian, Student's t", _student), ("Seldonian, Hoeffding", _hoeffding)):
-        found[rule] = _Verdicts([_seldonian(each["counts"], limits, width) for each in outcomes], beyond)
-    cells: dict[str, Cell] = {}
-    for rule, verdicts in found.items():
-        cells[rule] = f"{_percent(sum(verdicts.shown), len(records))} ({verdicts.false} wrongly)"
-    delivered = [each["delivered"]["verdict"] for each in _of(name, limits, records)]
-    cells["ours, several candidates"] = _percent(delivered.count("shown"), len(records))
+def _compared(name: str, limits: Mapping[str, float], outcomes: Sequence[dict[str, Any]]) -> dict[str, Cell]:
+    true = [each["once_true"] for each in outcomes]
+    rules = {"ours": [each["once"] for each in outcomes]}
+    rules |= {rule: [each["rivals"][rule] for each in outcomes] for rule in RIVALS}
+    cells: dict[str, Cell] = {
+        rule: f"{_percent(shown)} ({_false(shown, true, limits)} exceeded)" for rule, shown in rules.items()
+    }
+    cells["ours, several candidates"] = _percent([each["verdict"] == "shown" for each in outcomes])
     return _row(name, limits) | cells
 
 
-def _seldonian(counts: Sequence[Sequence[int]], limits: Mapping[str, float], width: Any) -> bool:
-    """Check as in Thomas et al. 2019: bounds of both rates' differences, with the error split between them."""
-    ((kind, limit),) = limits.items()
-    first, second = (Tally(*each) for each in counts)
-    error = (1 - CONFIDENCE) / 2
-    for a, b in ((first, second), (second, first)):
-        # What must be below zero: a difference minus its limit, or the share that is asked for minus the one that is.
-        weight, shift = (limit, 0.0) if LIMITS[kind].is_ratio else (1.0, limit)
-        if weight * a.rate - b.rate - shift + width(a, b, weight, error) > 0:
-            return False
-    return True
+def _alone(name: str, limits: Mapping[str, float], outcomes: Sequence[dict[str, Any]]) -> dict[str, Cell]:
+    checked = [pair for each in outcomes for pair in each["each"]]
+    beyond, within = ([shown for is_beyond, shown in checked if is_beyond == wanted] for wanted in (True, False))
+    return _row(name, limits) | {
+        "beyond the limit": len(beyond),
+        "of them shown": sum(beyond),
+        "of them shown, %": _percent(beyond) if beyond else "-",
+        "within the limit": len(within),
+        "of these shown, %": _percent(within) if within else "-",
+    }
 
 
-def _student(a: Tally, b: Tally, weight: float, error: float) -> float:
-    parts = [weight**2 * a.rate * (1 - a.rate) / (a.people - 1), b.rate * (1 - b.rate) / (b.people - 1)]
-    freedom = sum(parts) ** 2 / max(
-        sum(part**2 / (n - 1) for part, n in zip(parts, (a.people, b.people), strict=True)), 1e-300
-    )
-    return float(stats.t.isf(error, max(freedom, 1.0))) * math.sqrt(sum(parts))
-
-
-def _hoeffding(a: Tally, b: Tally, weight: float, error: float) -> float:
-    return sum(scale * math.sqrt(math.log(2 / error) / (2 * each.people)) for scale, each in ((weight, a), (1.0, b)))
-
-
-def _answers(name: str, limits: Mapping[str, float], records: list[dict[str, Any]]) -> dict[str, Cell]:
-    verdicts = [each["delivered"]["verdict"] for each in _of(name, limits, records)]
-    bounds = [each["delivered"]["bound"] for each in _of(name, limits, records)]
-    people = int(np.median([record["people"] for record in records]))
-    answers = {f"{answer}, %": _percent(verdicts.count(answer), len(records)) for answer in _ANSWERS}
-    return _row(name, limits) | {"people": people} | answers | {"median bound": f"{np.median(bounds):.2f}"}
+def _answers(
+    name: str, limits: Mapping[str, float], outcomes: Sequence[dict[str, Any]], people: int
+) -> dict[str, Cell]:
+    answers = {f"{answer}, %": _percent([each["verdict"] == answer for each in outcomes]) for answer in _ANSWERS}
+    bound = float(np.median([each["bound"] for each in outcomes]))
+    return _row(name, limits) | {"people": people, **answers, "median bound": f"{bound:.2f}"}

@@ -1,8 +1,10 @@
 """What can go wrong through no fault of the library; the command line prints these without a traceback."""
 
+import ast
 import difflib
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -72,10 +74,53 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
     closest = [each for each in of_field if len(each["loc"]) == depth]
     kinds, got = dict.fromkeys(each["type"] for each in closest), closest[0]["input"]
     expected = " or ".join(_EXPECTED.get(each, first["msg"]) for each in kinds).format(**limits)
-    return f"'{field}' must be {expected.replace(' or ', ', ') if kind == 'literal_error' else expected} (got {got!r})"
+    if kind == "literal_error":
+        expected = expected.replace(" or ", ", ")
+        close = suggestion(got, re.findall(r"'([^']*)'", expected))
+        return f"'{field}' must be {expected} (got {got!r}{close})"
+    return f"'{field}' must be {expected} (got {got!r})"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question with the closest of the known names, or all of them if none is close."""
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(map(repr, names))}"
+    return suggestion(name, names).removeprefix("; ") or f"it has {', '.join(map(repr, names))}"
+
+
+def suggestion(name: Any, known: Iterable[str]) -> str:
+    """Return the end of a message, "; did you mean 'gcn'?", or nothing if no known name is close."""
+    by_lower = {each.lower(): each for each in known}
+    given = str(name).lower()
+    close = difflib.get_close_matches(given, by_lower)
+    # Of names that are equally close, the one with the same letters in another order was meant: "gcn" for "gnc".
+    close.sort(key=lambda each: sorted(each) != sorted(given))
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+# Words before what is the user's own in a message, such as the name of a column, even if it is that of an option.
+_BEFORE = (
+    *("column", "columns", "called", "mean", "has", "such as", "got", "are", "one of", "or", "label", "group", "kind"),
+    *(",", "]", "' of"),
+)
+_USERS = "".join(f"(?<!{re.escape(word)} )" for word in _BEFORE)
+_SETTING = r"(?<![\w.'-])([a-z][a-z_]*)=('[^']*'|\[[^\]]*\]|\{[^}]*\}|\w+(?:\.\w+)?)"
+_OPTION = re.compile(rf"{_SETTING}|{_USERS}'([a-z][a-z_]*)'")
+
+
+def respelled(message: str, name: Callable[[str], str | None], setting: Callable[[str, Any], str | None]) -> str:
+    """Return a message of the library with its options as a front end spells them.
+
+    The library writes 'alpha' for an option and alpha=0.5 for a setting. `name` returns another spelling of an option,
+    `setting` of an option with its value; None keeps the message's.
+    """
+
+    def spelling(found: re.Match[str]) -> str:
+        if found[3] is not None:
+            return name(found[3]) or found[0]
+        try:
+            value = ast.literal_eval(found[2])
+        except (ValueError, SyntaxError):
+            value = found[2]
+        return setting(found[1], value) or found[0]
+
+    return _OPTION.sub(spelling, message)

@@ -158,17 +158,17 @@ def test_many_labels_and_no_edges(run: Run, own_tables: Tables) -> None:
     assert "40 nodes isolated" in result.stdout
     (edges,) = (line.split() for line in result.stdout.splitlines() if "H_f" in line)
     assert edges[-3:] == ["-", "-", "-"]
-    assert result.stderr == "Warning: 'edges' has no rows: the graph has no edges\n"
+    assert result.stderr == "Warning: --edges has no rows: the graph has no edges\n"
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"nodes": "nowhere.csv"}, "'nodes': there is no file 'nowhere.csv'"),
-        ({"label": "hird"}, "'nodes' has no column 'hird': did you mean 'hired'?"),
+        ({"nodes": "nowhere.csv"}, "--nodes: there is no file 'nowhere.csv'"),
+        ({"label": "hird"}, "--nodes has no column 'hird': did you mean 'hired'?"),
         ({"sensitive": "hired"}, "--label and --sensitive must be different columns (both are 'hired')"),
         ({"max-levels": "1"}, "--max-levels must be at least 2 (got 1)"),
-        ({"text-encoding": "klingon"}, "'text_encoding' must be an encoding that Python knows (got 'klingon')"),
+        ({"text-encoding": "klingon"}, "--text-encoding must be an encoding that Python knows (got 'klingon')"),
         ({"scale": "published"}, "--scale must be one of 'minmax', 'standard', 'none' (got 'published')"),
     ],
 )
@@ -213,7 +213,7 @@ def test_choices_are_those_of_the_library() -> None:
 def test_options_are_those_of_the_library() -> None:
     help = {option.name: get_args(option.annotation)[1].help for option in GraphOptions.parameters()}
     of_tables = TableOptions.model_fields.keys() & help.keys()
-    assert len(of_tables) == 16
+    assert len(of_tables) == 22
     assert all(str(TableOptions.model_fields[name].description) in help[name] for name in of_tables)
 
 

@@ -77,7 +77,7 @@ def test_other_settings_do_not_mix(run: Run, tmp_path: Path) -> None:
     run(*QUICK, "--out", out)
     kept = out.read_bytes()
     for change, message in (
-        (["--learning-rate", "0.5"], "(it had learning_rate=0.01, now 0.5); remove"),
+        (["--learning-rate", "0.5"], "(it had --learning-rate 0.01, now 0.5); remove"),
         (["--drop-sensitive"], "must be of the same graph, split and features (they are not); remove"),
     ):
         result = run(*QUICK, *change, "--out", out)

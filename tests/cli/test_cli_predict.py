@@ -265,7 +265,7 @@ def test_a_method_without_groups_refuses_nobody_of_the_fit(run: Run, project: Pa
     assert "Nodes of unknown group: 2 of 180; the method does not need the group." in result.stdout
     result = run("predict", project / MODEL, *tables, *flags)
     assert result.exit_code == 1
-    assert "must be known for every node with unknown_group='error' (got 2 unknown)" in result.stderr
+    assert "must be known for every node with --unknown-group error (got 2 unknown)" in result.stderr
 
 
 @pytest.mark.parametrize("joined", [True, False])
@@ -384,7 +384,21 @@ def test_models_of_other_graphs(run: Run, project: Path, tmp_path: Path) -> None
     assert "only to a graph of own tables (the model's graph is German Credit)" in result.stderr
 
 
-# New tables that are wrong
+# New tables that differ, or are wrong
+
+
+def test_values_that_the_training_did_not_have(run: Run, project: Path, tmp_path: Path) -> None:
+    new = newcomers().assign(district="east").astype({"income": object})
+    new.loc[new.index[0], "income"] = "lots"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    their_edges().to_csv(tmp_path / "new_edges.csv", index=False)
+    place = ["--graph", project / "runs/applicants", "--out", tmp_path / "found.csv"]
+    result = run("predict", project / PLAIN, *new_tables(tmp_path), *place)
+    assert result.exit_code == 0
+    said = " ".join(result.stderr.split())
+    assert "column 'district': values that the fitted table does not have, which become zeros: 3" in said
+    assert "column 'income': values that cannot be read as number, and count as missing: 1, first 'lots'" in said
+    assert len(pd.read_csv(tmp_path / "found.csv")) == len(new)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +410,6 @@ def test_models_of_other_graphs(run: Run, project: Path, tmp_path: Path) -> None
             {"knows": ["A-003", "N-1", "N-2", "Z-9"]},
             "names nodes that do not exist (1 ids, 1 edges, first in row 3): 'Z-9'",
         ),
-        ({"district": "east"}, {}, "column 'district' has values that the encoding does not know: 'east'"),
         ({"ethnicity": "Dole"}, {}, "column 'ethnicity' has values that the encoding does not know: 'Dole'"),
     ],
 )
@@ -467,3 +480,28 @@ def test_evaluate_needs_edges(run: Run, project: Path) -> None:
     result = run("evaluate", project / PLAIN, "--nodes", project / "new.csv")
     assert result.exit_code == 2
     assert "--edges is missing" in result.stderr
+
+
+def test_new_people_with_weighted_edges(run: Run, own_tables: dict[str, Path], tmp_path: Path) -> None:
+    lines = own_tables["edges"].read_text().splitlines()
+    edges = [f"{lines[0]},calls", *(f"{line},{i + 1}" for i, line in enumerate(lines[1:]))]
+    own_tables["edges"].write_text("\n".join(edges))
+    tables = ["--nodes", own_tables["nodes"], "--edges", own_tables["edges"], "--id", "name"]
+    tables += ["--label", "hired", "--sensitive", "sex", "--edge-weight", "calls"]
+    out = tmp_path / "run"
+    trained = run("train", *tables, "--method", "gcn", "--epochs", "3", "--out", out)
+    assert trained.exit_code == 0, trained.output
+    (tmp_path / "new.csv").write_text("name,age,shoe,planet,sex\nq1,30,40,earth,m\nq2,31,41,earth,f\n")
+    found = []
+    for weight in (1, 90):
+        (tmp_path / "links.csv").write_text(f"one,other,calls\nq1,p3,{weight}\nq1,p9,7\nq2,q1,2\n")
+        new = ["--nodes", tmp_path / "new.csv", "--edges", tmp_path / "links.csv", "--graph", out]
+        result = run("predict", out / "model.safetensors", *new, "--out", tmp_path / "found.csv")
+        assert result.exit_code == 0, result.output
+        found.append(pd.read_csv(tmp_path / "found.csv")["score"].tolist())
+    assert found[0] != found[1]
+    (tmp_path / "links.csv").write_text("one,other\nq1,p3\n")
+    refused = run("predict", out / "model.safetensors", *new, "--out", tmp_path / "found.csv")
+    assert "--edges has no column 'calls': it has 'one', 'other'" in refused.stderr
+    refused = run("train", *tables, "--method", "fairdrop", "--epochs", "3")
+    assert "which does not use weights of edges (with tables: --unweighted in place of --edge-weight)" in refused.stderr

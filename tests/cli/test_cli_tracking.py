@@ -36,6 +36,6 @@ def test_a_wrong_description_is_one_sentence_before_any_work(run: Run, tmp_path:
     out = tmp_path / "out"
     result = run(*GCN, "--track", "tensorbord:here", "--out", out)
     assert result.exit_code == 1
-    assert "'track' must be tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT (got 'tensorbord:here')" in result.stderr
+    assert "--track must be tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT (got 'tensorbord:here')" in result.stderr
     assert "Traceback" not in result.output
     assert not out.exists()

@@ -128,7 +128,7 @@ def test_interruption_without_a_place_to_keep_it(run: Run, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "gnc"], "'method' must be one of constant, gcn"),
+        (["--method", "gnc"], "--method must be one of constant, gcn"),
         (["--set", "alpha=-1"], "'alpha' must be positive (got -1.0)"),
         (["--epochs", "0"], "--epochs must be at least 1 (got 0)"),
         (["--device", "abacus"], "--device must name a device of PyTorch"),
@@ -146,12 +146,12 @@ def test_wrong_settings_are_one_line(run: Run, arguments: list[str], message: st
     ("setting", "message"),
     [
         ("alpha", "--set must look like name=value (got 'alpha')"),
-        ("alfa=1", "'alfa' is not a parameter of gmmd: it has encoder, criterion, K, lambda_s, "),
+        ("alfa=1", "'alfa' is not a parameter of gmmd: did you mean 'alpha'?"),
         ("training=1", "'training' is not a parameter of gmmd"),
         ("K=2.5", "'K' must be a whole number (got '2.5')"),
         ("alpha=big", "'alpha' must be a number (got 'big')"),
         ("lambda_f=", "'lambda_f' must be a number or none (got '')"),
-        ("backbone=gnn", "'backbone' must be 'gcn' or 'gin' or 'gat' or 'sage' (got 'gnn')"),
+        ("backbone=gnn", "'backbone' must be 'gcn' or 'gin' or 'gat' or 'sage' (got 'gnn'; did you mean 'gin'?)"),
     ],
 )
 def test_wrong_parameters_name_what_is_expected(setting: str, message: str) -> None:

@@ -104,12 +104,12 @@ def test_interruption_says_where_it_goes_on(run: Run, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("wrong", "code", "message"),
     [
-        (("--budget", "soon"), 1, "'budget' must be a time such as '90s', '10m' or '1h30m' (got 'soon')"),
-        (("--method", "gnc"), 1, "'method' must be one of"),
+        (("--budget", "soon"), 1, "--budget must be a time such as '90s', '10m' or '1h30m' (got 'soon')"),
+        (("--method", "gnc"), 1, "--method must be one of"),
         (("--method", "constant"), 1, "there must be something to vary for 'constant'"),
         (("--set", "weight=heavy"), 2, "'weight' must be a number or none (got 'heavy')"),
         (("--strategy", "luck"), 2, "'luck' is not one of"),
-        (("--storage", "nosuch://host/db"), 1, "'storage' must be a file or a database URL"),
+        (("--storage", "nosuch://host/db"), 1, "--storage must be a file or a database URL"),
     ],
 )
 def test_errors_are_one_sentence(run: Run, tmp_path: Path, wrong: tuple[str, str], code: int, message: str) -> None:

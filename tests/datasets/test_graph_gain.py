@@ -124,9 +124,24 @@ def test_neighbour_means_are_those_of_the_dense_matrix() -> None:
     degree = dense.sum(axis=1, keepdims=True)
     assert (degree == 0).any()  # a node without neighbours has zeros
     mean = dense / np.maximum(degree, 1)
-    near, far = _neighbour_means(x, data.edge_index.numpy())
+    near, far = _neighbour_means(x, data.edge_index.numpy(), None)
     np.testing.assert_allclose(near, mean @ x, atol=1e-12)
     np.testing.assert_allclose(far, mean @ mean @ x, atol=1e-12)
+    weight = data.edge_index.sum(0).double() + 1
+    dense[data.edge_index[0], data.edge_index[1]] = weight
+    mean = dense / np.maximum(dense.sum(axis=1, keepdims=True), 1)
+    near, far = _neighbour_means(x, data.edge_index.numpy(), weight.numpy())
+    np.testing.assert_allclose(near, mean @ x, atol=1e-12)
+    np.testing.assert_allclose(far, mean @ mean @ x, atol=1e-12)
+
+
+def test_weights_of_edges_are_used() -> None:
+    data = synthetic(400, seed=2)
+    plain = graph_gain(data)
+    data.edge_weight = torch.ones(data.num_edges)
+    assert graph_gain(data) == plain
+    data.edge_weight = (data.edge_index.sum(0) % 9 + 1.0) ** 2
+    assert graph_gain(data).with_edges != plain.with_edges
 
 
 def test_standardised_columns() -> None:

@@ -207,7 +207,7 @@ def test_distance_of_means_is_the_signal() -> None:
         ({"num_features": 1}, "'num_features' must be finite and at least 2"),
         ({"num_groups": 1}, "'num_groups' must be finite and at least 2"),
         ({"seed": -1}, "'seed' must be finite and at least 0"),
-        ({"fractions": (1, 1, 1)}, "'fractions' must be three positive numbers"),
+        ({"fractions": (1, 1, 1)}, "'fractions' must be three or four positive numbers"),
         (
             {"num_nodes": 100, "avg_degree": 90},
             "'avg_degree' must be smaller: the dials ask for .* between nodes of the same label and group",

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpass.datasets.table_inspection import Inspection, auc_of_column, inspect_tables, words_of
+from fairpass.datasets.column_names import words_of
+from fairpass.datasets.predictability import auc_of_column
+from fairpass.datasets.table_inspection import Inspection, inspect_tables
 from fairpass.errors import DataError
 
 SIZE = 120
@@ -28,7 +30,8 @@ def people(**columns: Any) -> pd.DataFrame:
 
 def friends(*more: tuple[Any, Any]) -> pd.DataFrame:
     pairs = [(f"p{i:03d}", f"p{(i + 1) % SIZE:03d}") for i in range(SIZE)]
-    return pd.DataFrame([*pairs, *more], columns=["one", "other"])
+    back = [(other, one) for one, other in pairs]
+    return pd.DataFrame([*pairs, *back, *more], columns=["one", "other"])
 
 
 def sentences(found: Inspection, *, stops: bool | None = None) -> list[str]:
@@ -52,7 +55,32 @@ def test_contents() -> None:
     assert (kinds["flag"], kinds["empty"], kinds["same"]) == ("flag", "empty", "constant")
     assert (kinds["note"], kinds["day"], kinds["mixed"]) == ("text", "date", "mixed")
     assert (found.column("gaps").missing, found.column("job").distinct) == (60, 3)
-    assert found.unusable == ["empty", "same", "note", "day", "mixed", "gaps"]
+    assert found.left_out == {
+        "empty": "has no value in any row",
+        "same": "has one value only",
+        "note": "has 120 different texts, too many for a category",
+        "mixed": "contains values of several types",
+        "gaps": "has one value only",
+    }
+
+
+def test_rules() -> None:
+    table = people(
+        salary=[f"${i:,}.50" for i in range(1000, 1000 + SIZE)],
+        rent=[f"{i}.000,50 €" for i in range(SIZE)],
+        joined=[f"{i % 28 + 1:02d}/{i % 12 + 1:02d}/2020" for i in range(SIZE)],
+        day=pd.date_range("2020-01-01", periods=SIZE),
+        plz=[f"0{i % 20}123" for i in range(SIZE)],
+        member=["Yes", "no"] * 60,
+    )
+    assert inspect_tables(table, friends()).rules == {
+        "salary": "money",
+        "rent": {"kind": "money", "decimal": ","},
+        "joined": {"kind": "date", "format": "%d/%m/%Y"},
+        "day": "date",
+        "plz": "code",
+        "member": "flag",
+    }
 
 
 def test_roles() -> None:
@@ -67,7 +95,7 @@ def test_roles() -> None:
         "target": "other",
     }
     assert "100 % of the edges' ends are among them" in found.roles["id"][0].reason
-    assert sentences(found) == []
+    assert sentences(found) == ["edges that occur more than once: 120; each pair of nodes counts once"]
 
 
 def test_edges_by_row_number() -> None:
@@ -79,7 +107,7 @@ def test_edges_by_row_number() -> None:
 
 
 def test_ends_are_found_by_what_they_hold() -> None:
-    table = friends().assign(since=range(SIZE))[["since", "other", "one"]]
+    table = friends().assign(since=range(2 * SIZE))[["since", "other", "one"]]
     found = inspect_tables(people(), table)
     assert (found.best("source"), found.best("target")) == ("other", "one")
 
@@ -94,19 +122,69 @@ def test_ids_with_leading_zeros(tmp_path: Path) -> None:
     friends().map(lambda name: name[1:]).to_csv(tmp_path / "edges.csv", index=False)
     found = inspect_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv")
     assert found.best("id") == "person"
-    assert sentences(found) == []
+    assert sentences(found, stops=True) == []
 
 
 def test_a_word_within_a_name_says_nothing() -> None:
-    found = inspect_tables(people().rename(columns={"job": "JobClassIsSkilled", "sex": "PassageTime"}), friends())
+    table = people(sex=["a", "b"] * 60).rename(columns={"job": "JobClassIsSkilled", "sex": "PassageTime"})
+    found = inspect_tables(table, friends())
     assert found.best("label") == "hired"
     assert found.roles["sensitive"] == ()
 
 
-def test_a_label_without_a_telling_name_is_a_guess() -> None:
-    found = inspect_tables(people().rename(columns={"hired": "q17"}), friends())
+def test_a_label_without_a_telling_name_has_few_values_and_some_are_missing() -> None:
+    table = people().rename(columns={"hired": "q17"})
+    assert inspect_tables(table, friends()).best("label") is None
+    table.loc[:9, "q17"] = None
+    found = inspect_tables(table, friends())
     assert found.best("label") == "q17"
-    assert found.roles["label"][0].reason == "a guess: it has 2 values"
+    assert found.roles["label"][0].reason == "it has 2 values, and none for 10 nodes: those to be predicted?"
+
+
+def test_a_part_of_a_one_hot_code_is_no_label() -> None:
+    job = np.arange(SIZE) % 3
+    table = people(**{f"class_{i}": (job == i).astype(int) for i in range(3)}).drop(columns="hired")
+    assert inspect_tables(table, friends()).best("label") is None
+    table.loc[0, "class_0"] = 0  # now a row has none
+    assert inspect_tables(table, friends()).best("label") == "class_0"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("geschlecht", ["a", "b"]),
+        ("Nationalité", ["a", "b"]),
+        ("género", ["a", "b"]),
+        ("date_of_birth", ["1990-01-01", "1991-01-01"]),
+        ("q1", ["male", "female"]),
+        ("q1", ["M", "F"]),
+        ("q1", ["white", "black", "asian"]),
+        ("q1", ["married", "single", "widowed"]),
+        ("q1", ["katholisch", "evangelisch"]),
+    ],
+)
+def test_what_may_be_sensitive_is_asked_about(name: str, values: list[str]) -> None:
+    table = people(**{name: np.random.default_rng(5).choice(values, SIZE)})
+    found = inspect_tables(table, friends())
+    assert found.sensitive == ("sex",)
+    assert [guess.column for guess in found.undecided] == [name]
+
+
+@pytest.mark.parametrize("values", [["red", "blue"], ["single", "double"], ["m", "s", "l", "xl"]])
+def test_what_is_not_sensitive_is_not_asked_about(values: list[str]) -> None:
+    found = inspect_tables(people(q1=np.random.default_rng(5).choice(values, SIZE)), friends())
+    assert found.undecided == ()
+
+
+def test_roles_that_are_given() -> None:
+    table = people(region=["north", "south"] * 60)
+    found = inspect_tables(table, friends(), label="job", sensitive=["region", "sex"], id="person")
+    assert (found.best("label"), found.sensitive, found.best("id")) == ("job", ("region", "sex"), "person")
+    assert found.roles["label"][0].reason == "you said so"
+    with pytest.raises(DataError, match="'nodes' has no column 'regio': did you mean 'region'"):
+        inspect_tables(table, friends(), sensitive=["regio"])
+    stops = sentences(inspect_tables(table, friends(), label="height"), stops=True)
+    assert stops == ["label 'height' must have at most 50 values (got 120)"]
 
 
 @pytest.mark.parametrize(
@@ -129,13 +207,20 @@ def test_duplicate_and_missing_ids() -> None:
 
 
 def test_edges_that_cannot_be() -> None:
-    found = inspect_tables(people(), friends(("p001", "nobody"), (None, "p001"), ("p005", "p005")))
-    assert sentences(found, stops=True) == [
-        "column 'one' of 'edges' must have an id for each edge (1 missing, first in row 121)",
-        "column 'other' of 'edges' names nodes that do not exist (1 ids, 1 edges, first in row 120): 'nobody'; "
-        "the nodes have ids such as 'p000'",
-    ]
+    table = friends(("p001", "nobody"), (None, "p001"), ("p005", "p005"))
+    found = inspect_tables(people(), table)
+    assert sentences(found, stops=True) == []
+    assert found.settings == {"dangling": "drop"}
+    first = "the first: an empty cell in column 'one', row 241"
+    assert f"2 of 243 edges have an end that is not a node ({first}): they are left out" in sentences(found)
     assert "edges that join a node with itself: 1; they are left out" in sentences(found)
+    found = inspect_tables(people(), table.tail(10))
+    assert found.settings == {}
+    assert sentences(found, stops=True) == [
+        "column 'one' of 'edges' must have an id for each edge (1 missing, first in row 8)",
+        "column 'other' of 'edges' names nodes that do not exist (1 ids, 1 edges, first in row 7): 'nobody'; "
+        "the nodes have ids such as 'p000' (dangling='drop' leaves such edges out)",
+    ]
     assert sentences(inspect_tables(people(), friends()[["one"]]), stops=True) == [
         "the table of edges must have two columns, one for each end"
     ]
@@ -143,6 +228,8 @@ def test_edges_that_cannot_be() -> None:
 
 def test_isolated_nodes() -> None:
     found = inspect_tables(people(), friends().iloc[: SIZE // 2])
+    one_way = "edges are read as undirected: 60 of 60 pairs occur in one direction only"
+    assert one_way in sentences(found)
     assert "nodes without any edge: 59; they are classified by their features alone" in sentences(found)
 
 
@@ -168,12 +255,102 @@ def test_columns_that_give_the_label_or_the_group_away() -> None:
     table = people()
     table["contract"] = np.where(table["hired"] == "yes", 1.0, 0.0) + np.linspace(0, 0.1, SIZE)
     table["title"] = np.where(table["sex"] == "f", "ms", "mr")
-    found = sentences(inspect_tables(table, friends()))
+    inspection = inspect_tables(table, friends())
+    found = sentences(inspection)
+    assert [(guess.column, guess.reason) for guess in inspection.undecided] == [
+        ("title", "it is almost the same as 'sex' (AUC 1.00): a proxy")
+    ]
     assert any(
         sentence.startswith("column 'contract' alone reveals the label 'hired' (AUC 1.00)") for sentence in found
     )
-    assert "column 'title' is almost the same as 'sex' (AUC 1.00): a proxy" in found
     assert not any("'height' alone" in sentence for sentence in found)
+
+
+def test_proxies_are_found_through_all_spellings() -> None:
+    table = people()
+    table["title"] = np.where(table["sex"] == "f", "ms", "mr")
+    table.loc[::3, "sex"] = table.loc[::3, "sex"].replace({"f": "female", "m": "Male"})
+    assert [guess.column for guess in inspect_tables(table, friends()).undecided] == ["title"]
+
+
+def test_columns_that_give_the_label_away_together() -> None:
+    generator = np.random.default_rng(2)
+    size = 600
+    base, raised = generator.integers(0, 2, (2, size))
+    table = pd.DataFrame(
+        {
+            "base": base + generator.normal(0, 0.01, size),
+            "raised": raised + generator.normal(0, 0.01, size),
+            **{f"noise{i}": generator.normal(size=size) for i in range(4)},
+            "sex": generator.choice(["f", "m"], size),
+            "approved": base ^ raised,
+        }
+    )
+    (sentence,) = sentences(inspect_tables(table))
+    assert "'base'" in sentence
+    assert "'raised'" in sentence
+    assert "together reveal the label 'approved' (AUC 1.000)" in sentence
+    assert "'noise" not in sentence
+
+
+def test_columns_and_rows_that_say_the_same() -> None:
+    table = people()
+    table["inches"] = table["height"] / 2.54 + np.linspace(0, 0.01, SIZE)
+    table["work"] = table["job"].map({"nurse": "N", "clerk": "C", "smith": "S"})
+    table = pd.concat([table, table.assign(person=[f"q{i:03d}" for i in range(SIZE)])])
+    found = sentences(inspect_tables(table, friends()))
+    assert "columns 'job' and 'work' say the same: one of them is enough ('drop')" in found
+    repeated = sentences(inspect_tables(table.head(SIZE), friends()))
+    assert "columns 'height' and 'inches' are almost the same (correlation 1.0000): one is enough ('drop')" in repeated
+    assert any(sentence.startswith("100.0 % of the rows are like another row in every feature") for sentence in found)
+
+
+def test_a_column_that_counts_the_rows_is_no_feature() -> None:
+    found = inspect_tables(people(row=range(SIZE), customer_no=np.arange(SIZE) * 7), friends())
+    assert list(found.left_out) == ["row", "customer_no"]
+    assert "column 'row' has a different whole number in every row, like an id: it is left out" in sentences(found)
+
+
+def test_weights_of_edges() -> None:
+    table = friends().assign(weight=np.arange(2 * SIZE) + 1, since="2020")
+    found = inspect_tables(people(), table)
+    assert found.settings == {"edge_weight": "weight"}
+    assert found.reasons["edge_weight"].startswith("Why 'weight': it has positive numbers, 1 to 240")
+    assert "columns of the edges that are not used: 'since'" in sentences(found)
+    assert "edges that occur more than once: 120; their weights are added" in sentences(found)
+    found = inspect_tables(people(), table.assign(weight=np.arange(2 * SIZE)))
+    assert found.settings == {"unweighted": True}
+    assert (
+        "column 'weight' of 'edges' must be positive to be the weight of edges (got 1 others, first in row 0: 0): "
+        "all edges count alike"
+    ) in sentences(found)
+
+
+def test_edges_without_a_header(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "nodes.csv", index=False)
+    friends().assign(w=[1.5, 2.5] * SIZE).to_csv(tmp_path / "edges.csv", index=False, header=False)
+    found = inspect_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv")
+    assert found.edge_rows == 2 * SIZE
+    assert found.settings == {"edges_header": False, "edge_weight": "weight"}
+    assert (found.best("source"), found.best("target")) == ("source", "target")
+    assert any(sentence.startswith("the table of edges has no row with names") for sentence in sentences(found))
+
+
+def test_nodes_without_a_header(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "nodes.csv", index=False, header=False)
+    with pytest.raises(DataError, match=r"'nodes' has no header: its first row looks like data \('p000', '171.257"):
+        inspect_tables(tmp_path / "nodes.csv")
+
+
+def test_how_files_are_read(tmp_path: Path) -> None:
+    table = people(rent=[f"{i + 100},5" for i in range(SIZE)], town=["Köln", "Bonn"] * 60)
+    table.to_csv(tmp_path / "nodes.csv", index=False, sep=";", encoding="latin-1")
+    found = inspect_tables(tmp_path / "nodes.csv")
+    assert found.settings == {"separator": ";", "decimal": ",", "text_encoding": "cp1252"}
+    friends().to_csv(tmp_path / "edges.csv", index=False)  # with another separator: each file is recognised by itself
+    assert "separator" not in inspect_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv").settings
+    given = inspect_tables(tmp_path / "nodes.csv", separator=";", text_encoding="latin-1")
+    assert given.settings["text_encoding"] == "latin-1"
 
 
 def test_how_well_one_column_tells_another() -> None:

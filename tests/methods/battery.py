@@ -188,6 +188,25 @@ class MethodBattery:
         if fit_or_refuse(model, without):
             check_probabilities(model.predict_proba(without), 150)
 
+    def test_weights_of_edges_are_used_or_refused(self, kind: Kind, data: Data, fitted: NodeClassifier) -> None:
+        """Other weights give other scores, unless the method uses no edges; ones are as good as none."""
+        both_ways = data.edge_index.sum(0) % 5 + 1
+        weighted = changed(data, edge_weight=both_ways / both_ways.float().mean())
+        model = make(kind)
+        if not fit_or_refuse(model, weighted):
+            assert not kind.takes_edge_weights
+            with pytest.raises(DataError, match=rf"'data.edge_weight' must be left out for '{kind.name}'"):
+                fitted.predict(weighted)
+            return
+        assert kind.takes_edge_weights
+        without = changed(data, edge_index=data.edge_index[:, :0])
+        uses_edges = not torch.equal(make(kind).fit(without).predict_proba(without), fitted.predict_proba(data))
+        assert torch.equal(model.predict_proba(weighted), fitted.predict_proba(data)) != uses_edges
+        if uses_edges:
+            assert not torch.equal(model.predict_proba(weighted), model.predict_proba(data))
+        alike = changed(data, edge_weight=torch.ones(data.num_edges))
+        assert torch.equal(make(kind).fit(alike).predict_proba(alike), fitted.predict_proba(data))
+
     @pytest.mark.parametrize(
         ("spoil", "message"),
         [

@@ -59,7 +59,7 @@ def test_a_binary_label_has_a_positive_value(tmp_path: Path) -> None:
 def test_a_number_is_cut_into_bins(tmp_path: Path) -> None:
     table = applicants().rename(columns={"income": "age"}).drop(columns="ethnicity")
     assert 'sensitive = ["age"]' in (text := template(inspect_tables(table)))
-    assert 'bins = { "age" = 3 }' in text
+    assert "bins = { age = 3 }" in text
 
 
 def test_a_split_column(tmp_path: Path) -> None:
@@ -74,3 +74,48 @@ def test_what_is_not_found_is_to_be_filled_in(tmp_path: Path) -> None:
     assert 'text_encoding = "latin-1"' in path.read_text()
     with pytest.raises(ConfigError, match=r"\[data\] 'label' must be a text that is not empty"):
         load_config(path)
+
+
+def test_columns_have_a_rule_where_they_need_one(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    table = applicants()
+    size = len(table)
+    table = table.assign(
+        **{"net salary": [f"${1000 + i:,}" for i in range(size)]},
+        born=[f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.1980" for i in range(size)],
+        since=[f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.2020" for i in range(size)],
+    )
+    table.to_csv(tmp_path / "applicants.csv", index=False)
+    path = tmp_path / "fairpass.toml"
+    found = inspect_tables(tmp_path / "applicants.csv", tmp_path / "acquaintances.csv")
+    path.write_text(template(found, folder=tmp_path))
+    text = path.read_text()
+    assert "\n[features.columns]\n" in text
+    assert '\n"net salary" = "money"\n' in text
+    assert '\nsince = { kind = "date", format = "%d.%m.%Y" }\n' in text
+    assert "'born' may be sensitive" in text
+    tables = load_config(path).tables
+    assert {name: rule.kind for name, rule in tables.columns.items()} == {"net salary": "money", "since": "date"}
+    assert tables.drop == ["remarks", "born"]
+    path.write_text(template(found, folder=tmp_path, features=["born"]))
+    tables = load_config(path).tables
+    assert tables.drop == ["remarks"]
+    assert tables.columns["born"].format == "%d.%m.%Y"
+
+
+def test_plain_tables_have_a_plain_file(tmp_path: Path) -> None:
+    """What is the default and rarely needed is not mentioned."""
+    write_project(tmp_path)
+    text = template(inspect_tables(tmp_path / "applicants.csv", tmp_path / "acquaintances.csv"), folder=tmp_path)
+    for key in (
+        "separator",
+        "decimal",
+        "text_encoding",
+        "dangling",
+        "edge_weight",
+        "edges_header",
+        "columns",
+        "unweighted",
+    ):
+        assert f"{key} = " not in text
+    assert max(map(len, text.splitlines())) <= 120

@@ -1,7 +1,6 @@
 """The `fairpass` command: its subcommands, its global options, and its error messages."""
 
 import sys
-from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from typer.core import TyperGroup
 
 from fairpass import __version__
 from fairpass.cli import output
-from fairpass.cli.options import TEXTS, TrainingOptions, examples, spelled
+from fairpass.cli.options import TEXTS, examples, spelled
 from fairpass.errors import FairpassError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as in shells
@@ -28,6 +27,18 @@ def load_command(name: str) -> Any:
         function, found = found, typer.Typer(add_completion=False, rich_markup_mode="rich")
         found.command(name, epilog=examples(name))(function)
     return typer.main.get_command(found)
+
+
+def _in_own_words(message: str, command: str | None) -> str:
+    """Return a message of the library with the names that the user knows: options, or keys of the settings file."""
+    if command not in _COMMANDS:
+        return message
+    if command == "run":
+        from fairpass.projects.config import in_toml
+
+        message = in_toml(message)
+    options = load_command(command).params
+    return spelled(message, {each.name: each.opts[0] for each in options if each.opts[0].startswith("--")})
 
 
 class _Commands(TyperGroup):
@@ -60,11 +71,7 @@ class _Commands(TyperGroup):
             if isinstance(error, KeyboardInterrupt):
                 output.notices.print("Interrupted", style="yellow")
                 raise typer.Exit(_INTERRUPTED) from None
-            # Only training settings: a quoted name of another option may also be a column of the user's table.
-            settings = {field.name for field in fields(TrainingOptions)}
-            options = load_command(ctx.invoked_subcommand).params if ctx.invoked_subcommand in _COMMANDS else ()
-            flags = {each.name: each.opts[0] for each in options if each.name in settings}
-            output.notice("Error:", "bold red", spelled(output.explain(error), flags))
+            output.notice("Error:", "bold red", _in_own_words(output.explain(error), ctx.invoked_subcommand))
             raise typer.Exit(1) from None
         return result
 
@@ -86,6 +93,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def fairpass(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
@@ -94,7 +102,7 @@ def fairpass(
     ] = False,
 ) -> None:
     """Fair node classification on graphs by message passing."""
-    output.prepare_streams()
+    output.prepare_streams(lambda message: _in_own_words(message, ctx.invoked_subcommand))
 
 
 for _name in _COMMANDS:

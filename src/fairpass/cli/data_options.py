@@ -9,7 +9,7 @@ import typer
 from fairpass.cli.options import field_options, spelled
 from fairpass.cli.output import working
 from fairpass.datasets.options import FeatureScale, TableOptions
-from fairpass.errors import DataError
+from fairpass.errors import DataError, suggestion
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -18,7 +18,21 @@ if TYPE_CHECKING:
 
 # Options of benchmarks, and of new nodes that are joined to a graph; all others are for own tables only.
 _OF_BENCHMARKS = {"name", "scale", "keep_sensitive", "split_seed"}
-_OF_NEW_NODES = {"nodes", "edges", "id", "source", "target", "missing_sensitive", "text_encoding"}
+_OF_NEW_NODES = {
+    *(
+        "nodes",
+        "edges",
+        "id",
+        "source",
+        "target",
+        "edge_weight",
+        "dangling",
+        "missing_sensitive",
+        "text_encoding",
+        "separator",
+        "decimal",
+    )
+}
 
 
 class GraphOptions:
@@ -61,7 +75,9 @@ class GraphOptions:
                 known = datasets.names()
             if self.name not in known and not is_college_file(self.name):
                 others = "a .mat file of Facebook100, or own tables with --nodes and --edges"
-                raise DataError(f"there is no data set {self.name!r}: choose one of {', '.join(known)}, {others}")
+                close = suggestion(self.name, known).removeprefix("; ")
+                hint = close or f"choose one of {', '.join(known)}, {others}"
+                raise DataError(f"there is no data set {self.name!r}: {hint}")
             datasets.fetch(self.name)  # a download shows its own progress
             with working(f"Loading {self.name}"):
                 return datasets.load_arrays(**arguments)
@@ -74,7 +90,7 @@ class GraphOptions:
         try:
             options = TableOptions.parse(arguments)
         except DataError as error:
-            raise DataError(spelled(str(error), {name: _flag(name) for name in arguments})) from None
+            raise DataError(spelled(str(error), {"seed": "--split-seed"})) from None
         with working("Reading the tables"):
             from fairpass.datasets import from_tables_arrays
 

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
@@ -14,6 +15,7 @@ import typer
 from rich.markup import escape
 
 from fairpass.cli.output import print_json
+from fairpass.errors import did_you_mean, respelled, suggestion
 from fairpass.parameters import alternatives, choices
 
 if TYPE_CHECKING:
@@ -111,10 +113,23 @@ def field_options(group: str, fields: "Mapping[str, FieldInfo]", types: Mapping[
 
 
 def spelled(message: str, flags: Mapping[str, str]) -> str:
-    """Return a message with the library's arguments as the command line spells them."""
-    for argument, flag in flags.items():
-        message = message.replace(f"'{argument}'", flag)
-    return message
+    """Return a message of the library with its options as the command line spells them.
+
+    Options of tables that the command line does not have are spelled as in a settings file.
+    """
+
+    def setting(name: str, value: Any) -> str | None:
+        from fairpass.projects.config import toml_setting
+
+        if name not in flags:
+            return None if (line := toml_setting(name, value)) is None else f"{line} of a settings file"
+        if isinstance(value, bool):
+            return flags[name] if value else None
+        return " ".join(
+            f"{flags[name]} {shlex.quote(str(each))}" for each in (value if isinstance(value, list) else [value])
+        )
+
+    return respelled(message, flags.get, setting)
 
 
 def parse_parameters(method: "type[NodeClassifier]", settings: Iterable[str]) -> dict[str, Any]:
@@ -126,7 +141,7 @@ def parse_parameters(method: "type[NodeClassifier]", settings: Iterable[str]) ->
         if not equals:
             raise typer.BadParameter(f"--set must look like name=value (got {setting!r})")
         if name not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
+            has = did_you_mean(name, known) if known else "it has none"
             raise typer.BadParameter(f"{name!r} is not a parameter of {method.name}: {has}")
         if name in parameters:
             raise typer.BadParameter(f"{name!r} is set twice")
@@ -144,7 +159,8 @@ def read_value(name: str, text: str, hint: Any) -> Any:
         except ValueError:
             continue
     words = [word for kind in kinds for word in [*map(repr, choices(kind))] or [_WORDS.get(kind, "JSON")]]
-    raise typer.BadParameter(f"{name!r} must be {' or '.join(words)} (got {text!r})")
+    close = suggestion(text, [str(choice) for kind in kinds for choice in choices(kind)])
+    raise typer.BadParameter(f"{name!r} must be {' or '.join(words)} (got {text!r}{close})")
 
 
 def _read(text: str, kind: Any) -> Any:

@@ -154,15 +154,18 @@ def explain(error: BaseException) -> str:
 
 
 class _Notices(logging.Handler):
+    spell: Callable[[str], str] = str
+
     def emit(self, record: logging.LogRecord) -> None:
-        warn(record.getMessage())
+        warn(self.spell(record.getMessage()))
 
 
 _library_notices = _Notices(logging.WARNING)
 
 
-def prepare_streams() -> None:
-    """Print the library's warnings like ours, and replace characters that the terminal does not have."""
+def prepare_streams(spell: Callable[[str], str] = str) -> None:
+    """Print the library's warnings in our own words, and replace characters that the terminal does not have."""
+    _library_notices.spell = spell
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

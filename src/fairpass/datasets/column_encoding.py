@@ -1,27 +1,21 @@
-"""One column as codes or as columns of numbers, in a way that is stored and applied to the next table."""
+"""The values of a column as text and as codes."""
 
+import logging
 import math
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairpass.datasets.graph import MISSING, Column, Floats, Ints, first_missing, listed
-from fairpass.datasets.options import FeatureScale, Frozen, Missing
+from fairpass.datasets.graph import MISSING, Column, Ints, listed
+from fairpass.datasets.spellings import level_finder, merged_spellings
 from fairpass.errors import DataError
 
 UNKNOWN = -2
+_SHOWN = 3  # spellings in a warning
 
-Kind = Literal["number", "flag", "category"]
-
-# pandas' name for the content of a column -> how it is encoded.
-_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(["integer", "floating", "mixed-integer-float", "decimal"], "number"),
-    "boolean": "flag",
-    **dict.fromkeys(["string", "categorical"], "category"),
-}
-_DATES = {"datetime64", "datetime", "date", "timedelta64", "timedelta", "time", "period"}
+logger = logging.getLogger(__name__)
 
 
 def text_of(value: Any) -> str:
@@ -38,15 +32,9 @@ def as_text(column: Column) -> Column:
     return column.astype(object).map({value: text_of(value) for value in column.dropna().unique().tolist()})
 
 
-def distinct_names(column: Column, max_levels: int) -> list[str]:
+def distinct_names(column: Column) -> list[str]:
     """Return the distinct values of a column as text: sorted by value, or by text where types are mixed."""
     _, values = _factorized(column)
-    if len(values) > max_levels:
-        raise DataError(
-            f"column {column.name!r} has {len(values)} distinct values ({listed(values)}), more than "
-            f"'max_levels' = {max_levels}: an identifier, a date, free text, or numbers mixed with text? "
-            f"Group its values first, or leave the column out ('drop')"
-        )
     try:
         names = [text_of(value) for value in sorted(values)]
     except TypeError:
@@ -57,15 +45,42 @@ def distinct_names(column: Column, max_levels: int) -> list[str]:
     return names
 
 
-def codes_among(column: Column, known: Sequence[str], *, allow_unknown: bool = False) -> Ints:
+def levels_of(column: Column, *, merge: bool, max_levels: int | None) -> tuple[list[str], dict[str, str] | None]:
+    """Return the distinct values of a column, and the spellings that are merged into one of them.
+
+    Without `merge`, the spellings are None: "yes" and "Yes" are different values, also in other tables.
+    """
+    names, spellings = distinct_names(column), None
+    if merge:
+        codes = codes_among(column, names)
+        counts = np.bincount(codes[codes != MISSING], minlength=len(names))
+        spellings = merged_spellings(dict(zip(names, counts.tolist(), strict=True)))
+        if spellings:
+            names = sorted({spellings.get(name, name) for name in names})
+            shown = [f"{name!r} is {kept!r}" for name, kept in spellings.items()]
+            more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+            logger.warning("column %r: spellings are merged: %s%s", column.name, ", ".join(shown[:_SHOWN]), more)
+    if max_levels is not None and len(names) > max_levels:
+        raise DataError(
+            f"column {column.name!r} has {len(names)} distinct values ({listed(names)}), more than "
+            f"'max_levels' = {max_levels}: group its values first; a feature can have the kind 'target' or 'rare' "
+            f"('columns'), or be left out ('drop')"
+        )
+    return names, spellings
+
+
+def codes_among(
+    column: Column, known: Sequence[str], *, spellings: Mapping[str, str] | None = None, allow_unknown: bool = False
+) -> Ints:
     """Return each row's index in `known`, -1 if its value is missing, -2 if it is unknown and that is allowed."""
     codes, values = _factorized(column)
-    index = {name: i for i, name in enumerate(known)}
-    translation = [index.get(text_of(value), UNKNOWN) for value in values]
-    if UNKNOWN in translation and not allow_unknown:
-        unknown = [value for value, code in zip(values, translation, strict=True) if code == UNKNOWN]
+    find = level_finder(known, spellings)
+    found = [find(text_of(value)) for value in values]
+    unknown = [value for value, code in zip(values, found, strict=True) if code is None]
+    if unknown and not allow_unknown:
         message = f"has values that the encoding does not know: {listed(unknown)} (it knows {listed(known)})"
         raise DataError(f"column {column.name!r} {message}")
+    translation = [UNKNOWN if code is None else code for code in found]
     return np.array([*translation, MISSING], dtype=np.int64)[codes]
 
 
@@ -78,108 +93,3 @@ def _factorized(column: Column) -> tuple[Ints, list[Any]]:
     if any(isinstance(value, float) and math.isinf(value) for value in found):
         raise DataError(f"column {column.name!r} must be finite (got inf)")
     return codes, found
-
-
-def kind_of(column: Column) -> Kind:
-    """Return how a column can be encoded; a column of dates, of mixed types or without any value cannot."""
-    found = _pandas_type(column)
-    if column.isna().all():
-        raise DataError(f"column {column.name!r} has no value in any row: leave it out ('drop')")
-    if found not in _KINDS:
-        raise DataError(f"column {column.name!r} must contain only numbers, true/false or text (got {found} values)")
-    return _KINDS[found]
-
-
-def _pandas_type(column: Column) -> str:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return "categorical"
-    found: str = pd.api.types.infer_dtype(column, skipna=True)
-    if found in _DATES:
-        raise DataError(
-            f"column {column.name!r} contains dates or times, which cannot be used as features: "
-            f"convert it to numbers (such as an age in days) or leave it out ('drop')"
-        )
-    return found
-
-
-def finite_numbers(column: Column) -> Floats:
-    """Return a column as numbers, NaN where a value is missing."""
-    found = _pandas_type(column)
-    try:
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"column {column.name!r} must contain numbers (got {found} values)") from error
-    infinite = np.isinf(values)
-    if infinite.any():
-        where = f"{infinite.sum()} infinite values, first in row {np.argmax(infinite)}"
-        raise DataError(f"column {column.name!r} must be finite (got {where})")
-    return values
-
-
-class EncodedColumn(Frozen):
-    """A number x becomes `(x - shift) / scale`, true and false 1 and 0, a category one column of 0 and 1 per level.
-
-    A missing value becomes `fill`, on the new scale (one number per level; None: an error). With `indicator`, a column
-    "x is missing" says where.
-    """
-
-    kind: Literal["number", "category"]
-    column: str
-    fill: float | list[float] | None
-    indicator: bool
-    shift: float = 0.0
-    scale: float = 1.0
-    levels: list[str] | None = None
-
-    @classmethod
-    def fit(cls, column: Column, scale: FeatureScale, missing: Missing, max_levels: int) -> "EncodedColumn":
-        """Take levels, or shift and scale, from the values that are not missing; only numbers are scaled."""
-        kind = kind_of(column)
-        name, filled = str(column.name), missing in {"mean", "indicator"}
-        if not filled:
-            _check_complete(column)
-        indicator = missing == "indicator" and bool(column.isna().any())
-        if kind == "category":
-            levels = distinct_names(column, max_levels)
-            codes = codes_among(column, levels)
-            frequencies = np.bincount(codes[codes != MISSING]) / np.count_nonzero(codes != MISSING)
-            fill = frequencies.tolist() if filled else None
-            return cls(kind="category", column=name, fill=fill, indicator=indicator, levels=levels)
-        values = finite_numbers(column)
-        present = values[~np.isnan(values)]
-        shift, divisor = 0.0, 1.0
-        low, high = float(present.min()), float(present.max())
-        if kind == "number" and scale == "minmax" and low < high:
-            shift, divisor = low / 2 + high / 2, high / 2 - low / 2
-        elif kind == "number" and scale == "standard" and low < high:
-            shift, divisor = float(present.mean()), float(present.std())
-        mean = (float(present.mean()) - shift) / divisor if filled else None
-        return cls(kind="number", column=name, fill=mean, indicator=indicator, shift=shift, scale=divisor)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the encoded columns."""
-        own = [self.column] if self.levels is None else [f"{self.column}={level}" for level in self.levels]
-        return [*own, f"{self.column} is missing"] if self.indicator else own
-
-    def encode(self, column: Column, *, allow_unknown: bool = False) -> Floats:
-        """Return the encoded columns, shape [N, len(names)]; an unknown level that is allowed is all zeros."""
-        if self.fill is None:
-            _check_complete(column)
-        if self.levels is None:
-            encoded = (finite_numbers(column)[:, None] - self.shift) / self.scale
-        else:
-            codes = codes_among(column, self.levels, allow_unknown=allow_unknown)
-            encoded = (codes[:, None] == np.arange(len(self.levels))).astype(np.float64)
-        missing = column.isna().to_numpy()
-        if self.fill is not None:
-            encoded[missing] = self.fill
-        return np.column_stack([encoded, missing]) if self.indicator else encoded
-
-
-def _check_complete(column: Column) -> None:
-    if column.isna().any():
-        raise DataError(
-            f"column {column.name!r} has missing values ({first_missing(column)}): fix the table, "
-            f"or choose missing='drop', 'mean' or 'indicator'"
-        )

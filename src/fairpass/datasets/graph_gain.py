@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from fairpass.datasets.feature_graphs import undirected_edges
-from fairpass.datasets.graph import Floats, Graph, Ints, array_of
+from fairpass.datasets.graph import Floats, Graph, Ints, array_of, simple_graph
 from fairpass.datasets.linear import auc_contributions, fit_logistic, probabilities, standardised, stratified_folds
 from fairpass.datasets.statistics import audit_texts
 from fairpass.errors import DataError
@@ -107,11 +106,11 @@ def graph_gain(data: Graph, *, seed: int = 0) -> GraphGain:
     r"""Measure on the validation nodes what the edges add to the features.
 
     Two logistic regressions are fitted to the training nodes: one on the features :math:`X`, one on
-    :math:`[X, PX, P^2X]`, where :math:`P` takes the mean over a node's neighbours (0, the overall mean, for a node
-    without any). All columns are standardised over all nodes, the penalty of each regression is chosen by
-    cross-validation on the training nodes, and training nodes are weighted so that the labels have the same shares as
-    among the validation nodes. The interval comes from resampling validation nodes: it covers the choice of validation
-    nodes, not the choice of training nodes.
+    :math:`[X, PX, P^2X]`, where :math:`P` takes the mean over a node's neighbours, weighted if the graph has
+    `edge_weight` (0, the overall mean, for a node without any). All columns are standardised over all nodes, the
+    penalty of each regression is chosen by cross-validation on the training nodes, and training nodes are weighted so
+    that the labels have the same shares as among the validation nodes. The interval comes from resampling validation
+    nodes: it covers the choice of validation nodes, not the choice of training nodes.
 
     If nothing can be measured (no split, no labels, one label, no edges), the result has the `reason`.
 
@@ -124,7 +123,8 @@ def graph_gain(data: Graph, *, seed: int = 0) -> GraphGain:
         raise DataError(f"'seed' must not be negative (got {seed})")
     if reason := _obstacle(data):
         return GraphGain(reason=reason)
-    x, edge_index, y, sens = (array_of(data, name) for name in ("x", "edge_index", "y", "sens"))
+    names = ("x", "edge_index", "edge_weight", "y", "sens")
+    x, edge_index, edge_weight, y, sens = (array_of(data, name) for name in names)
     y = y.astype(np.int64)
     generator = np.random.default_rng(seed)
     train = _some(np.flatnonzero(array_of(data, "train_mask") & (y >= 0)), _TRAINING_NODES, generator)
@@ -137,7 +137,7 @@ def graph_gain(data: Graph, *, seed: int = 0) -> GraphGain:
         return GraphGain(reason=f"fewer than two labels have {_FOLDS} training nodes")
     train = train[np.isin(y[train], frequent)]
     (own,) = standardised(x.astype(np.float64))
-    columns = np.hstack([own, *(standardised(means)[0] for means in _neighbour_means(own, edge_index))])
+    columns = np.hstack([own, *(standardised(means)[0] for means in _neighbour_means(own, edge_index, edge_weight))])
     # The codes of the labels among the frequent ones; any other label is never predicted.
     codes = np.where(np.isin(y[val], frequent), np.searchsorted(frequent, y[val]), len(frequent))
     scores, shares = [], []
@@ -168,11 +168,12 @@ def _some(nodes: Ints, limit: int, generator: np.random.Generator) -> Ints:
     return nodes if len(nodes) <= limit else np.sort(generator.choice(nodes, limit, replace=False))
 
 
-def _neighbour_means(x: Floats, edge_index: Ints) -> tuple[Floats, Floats]:
-    """Return `P x` and `P P x`: the mean features one and two hops away."""
-    edges = undirected_edges(edge_index.T)
-    first, second = np.concatenate([edges, edges[:, ::-1]]).T
-    share = 1 / np.bincount(first, minlength=len(x))[first]
+def _neighbour_means(x: Floats, edge_index: Ints, edge_weight: Floats | None) -> tuple[Floats, Floats]:
+    """Return `P x` and `P P x`: the mean features one and two hops away, weighted if the edges have weights."""
+    graph = simple_graph(edge_index[0], edge_index[1], len(x), edge_weight, mirrored=True)
+    first, second = graph.edge_index
+    weight = np.ones(len(first)) if graph.edge_weight is None else graph.edge_weight
+    share = weight / np.bincount(first, weight, minlength=len(x))[first]
     mean = csr_array((share, (first, second)), shape=(len(x), len(x)))
     near = mean @ x
     return near, mean @ near

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.column_encoding import text_of
+from fairpass.datasets.column_rules import DecimalMark
+from fairpass.datasets.edges import EdgeList, edge_list, header_names
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING, listed, positions, simple_graph
-from fairpass.datasets.options import MissingSensitive, UnknownCategory
+from fairpass.datasets.graph import MISSING, Floats, listed, simple_graph
+from fairpass.datasets.options import Dangling, MissingSensitive, TableOptions, UnknownCategory
 from fairpass.datasets.table_files import TableSource, read_table
-from fairpass.datasets.tables import edge_ends, from_tables, similarity_origin
+from fairpass.datasets.tables import from_tables, normalised, options_of, similarity_origin
 from fairpass.errors import DataError
 
 _NAMES = ("feature_names", "label_names", "group_names")
@@ -22,7 +24,7 @@ _NAMES = ("feature_names", "label_names", "group_names")
 logger = logging.getLogger(__name__)
 
 
-def join(graph: Data, new: Data, links: Tensor) -> Data:
+def join(graph: Data, new: Data, links: Tensor, link_weight: Tensor | None = None) -> Data:
     """Return a graph with all nodes of `graph`, followed by all nodes of `new`.
 
     Its edges are those of both and the `links`, undirected, without duplicates or self-loops. The nodes of `graph` keep
@@ -38,6 +40,7 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
             be those of `graph`. Without `node_ids`, the ids are the positions in the joined graph.
         links: The edges between new and known nodes, shape [2, E]: indices of `new` in the first row, of `graph`
             in the second.
+        link_weight: The weight of each link, shape [E], if `graph` has `edge_weight`; on the same scale.
     """
     _check_same_features(graph, new)
     known, more = len(graph.x), len(new.x)
@@ -59,7 +62,11 @@ def join(graph: Data, new: Data, links: Tensor) -> Data:
     if graph.get("provenance") is not None:
         attributes["provenance"] = {**graph.provenance, "new": {"nodes": more}}
     source, target = torch.cat(edges, 1).numpy()
-    joined = torch.from_numpy(simple_graph(source, target, known + more).edge_index)
+    weight = _joined_weights(graph, new, link_weight, [part.shape[1] for part in edges])
+    found = simple_graph(source, target, known + more, weight, mirrored=True)
+    if found.edge_weight is not None:
+        attributes["edge_weight"] = torch.from_numpy(found.edge_weight).to(graph.x)
+    joined = torch.from_numpy(found.edge_index)
     kept, before = int((joined < known).all(0).sum()), edges[0].shape[1]
     if kept != before:
         message = "the edges of 'graph' were made undirected, without duplicates or self-loops: %d became %d"
@@ -76,9 +83,13 @@ def join_tables(
     id: str | None = None,
     source: str | None = None,
     target: str | None = None,
+    edge_weight: str | None = None,
+    dangling: Dangling | None = None,
     missing_sensitive: MissingSensitive = "unknown",
     unknown_category: UnknownCategory | None = None,
     text_encoding: str | None = None,
+    separator: str | None = None,
+    decimal: DecimalMark | None = None,
 ) -> Data:
     """Return `graph` joined with the new nodes of a table, as `join` does.
 
@@ -97,10 +108,16 @@ def join_tables(
         id: The column of `nodes` with the ids. This and the following options default to those of `graph`.
         source: The column of `edges` with one end.
         target: The column of `edges` with the other end.
+        edge_weight: The column of `edges` with their weights, if the edges of `graph` have any. They are divided by the
+            mean weight of the edges of `graph`.
+        dangling: Whether edges to nodes that exist neither here nor there are refused or dropped.
         missing_sensitive: Whether a new node without a sensitive value, or a table without the column, is of an
             unknown group (sens = -1) or refused.
-        unknown_category: Whether a category that the graph does not have is refused, or all zeros.
-        text_encoding: The encoding of CSV and TSV files.
+        unknown_category: Whether a category that the graph does not have is all zeros, with a warning, or refused.
+        text_encoding: The encoding of text files. This, `separator` and `decimal` are recognised unless they are given
+            here or were given for the tables of `graph`.
+        separator: The separator of CSV and TSV files.
+        decimal: The decimal mark of numbers that could have either.
     """
     provenance = graph.get("provenance") or {}
     if "encoding" not in provenance:
@@ -108,37 +125,53 @@ def join_tables(
             "'graph' must be made by 'from_tables' (it does not say how tables are encoded; "
             "'join' takes nodes that are encoded already)"
         )
-    options = {name: value for name, value in provenance["options"].items() if value is not None}
+    options = options_of(provenance)
     if edges is not None and "id" not in options:
         raise DataError(
             "'graph' must have ids that edges can name ('id' of 'from_tables'): its nodes are known by row numbers, "
             "which do not distinguish them from new ones"
         )
-    given = {"id": id, "unknown_category": unknown_category, "text_encoding": text_encoding}
-    inherited = ("label", "sensitive", "id", "features", "drop", "keep_sensitive", "unknown_category", "text_encoding")
+    mean = provenance["encoding"].get("mean_edge_weight")
+    if edge_weight is not None and mean is None:
+        raise DataError(f"'edge_weight' must be left out: the edges of 'graph' have no weights (got {edge_weight!r})")
+    files = {"text_encoding": text_encoding, "separator": separator, "decimal": decimal}
+    given = {"id": id, "unknown_category": unknown_category, **files}
+    inherited = ("label", "sensitive", "drop", "keep_sensitive", *given)
     chosen: dict[str, Any] = {name: options[name] for name in inherited if name in options}
     chosen |= {name: value for name, value in given.items() if value is not None}
     new = from_tables(nodes, missing_sensitive=missing_sensitive, encoding=provenance["encoding"], **chosen)
     known = len(graph.x)
-    first = second = np.empty(0, dtype=np.int64)
-    origin = similarity_origin(None)
+    empty = np.empty(0, dtype=np.int64)
+    found = EdgeList(empty, empty, origin=similarity_origin(None))
     ids = _ids_of_both(graph, new) if "id" in options else None
     if edges is not None and ids is not None:
-        table = read_table(edges, "edges", text_encoding=chosen.get("text_encoding", "utf-8"), text_columns=str)
-        ends = edge_ends(table, source or options.get("source"), target or options.get("target"))
-        first, second = (positions(as_text(end).astype(object), ids) for end in ends)
-        origin = table.origin
+        named = {"source": source, "target": target, "edge_weight": edge_weight, "dangling": dangling}
+        lasting = {name: options[name] for name in (*named, "unweighted") if name in options}
+        roles = {name: value for name, value in named.items() if value is not None}
+        reading = TableOptions(label=options["label"], sensitive=options["sensitive"], **lasting | roles)
+        names = header_names(lambda cell: cell in ids, reading)
+        texts = {name: chosen.get(name) for name in files}
+        table = read_table(edges, "edges", **texts, text_columns=str, names=names)
+        found = edge_list(table, ids, reading, as_texts=True)
     elif "similarity" in options:
         pairs = similarity_graph(torch.cat([graph.x.cpu(), new.x]).numpy(), options["similarity"])
         first, second = pairs[pairs[:, 1] >= known].T  # i < j: those with a new end
-        origin = similarity_origin(options["similarity"])
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    if repeated := int((high < known).sum()):
+        found = EdgeList(first, second, origin=similarity_origin(options["similarity"]))
+    if repeated := int((np.maximum(found.source, found.target) < known).sum()):
         logger.warning("edges between two nodes of the graph are left out: %d (the graph stays the same)", repeated)
-    crossing = (low < known) & (high >= known)
-    new.edge_index = torch.from_numpy(np.stack([low, high])[:, low >= known] - known)
-    joined = join(graph, new, torch.from_numpy(np.stack([high[crossing] - known, low[crossing]])))
-    joined.provenance["new"] |= {"nodes": new.provenance["nodes"], "edges": origin}
+    simple = simple_graph(found.source, found.target, known + len(new.x), found.weight)
+    source_is_new, target_is_new = simple.edge_index >= known
+    inside, crossing = source_is_new & target_is_new, source_is_new & ~target_is_new
+    new.edge_index = torch.from_numpy(simple.edge_index[:, inside] - known)
+    links = torch.from_numpy(simple.edge_index[:, crossing] - np.array([[known], [0]]))
+    weight, link_weight = normalised(simple.edge_weight, mean), None
+    if weight is not None:
+        new.edge_weight, link_weight = torch.from_numpy(weight[inside]), torch.from_numpy(weight[crossing])
+    joined = join(graph, new, links, link_weight)
+    joined.provenance["new"] |= {"differences": new.provenance["differences"]}
+    joined.provenance["new"] |= {"nodes": new.provenance["nodes"], "edges": found.origin}
+    if found.dangling:
+        joined.provenance["new"]["dangling_edges_dropped"] = found.dangling
     return joined
 
 
@@ -181,6 +214,25 @@ def _checked_ends(name: str, pairs: Any, sizes: list[tuple[str, int]]) -> Tensor
             got = f"(got {int(wrong.min()) if wrong.min() < 0 else int(wrong.max())})"
             raise DataError(f"row {row} of '{name}' must have indices of the {size} nodes of '{whose}' {got}")
     return pairs.cpu().long()
+
+
+def _joined_weights(graph: Data, new: Data, links: Tensor | None, edges: list[int]) -> Floats | None:
+    """Return the weights of the edges of both graphs and of the links; all have weights, or none has."""
+    parts = {
+        "graph.edge_weight": graph.get("edge_weight"),
+        "new.edge_weight": new.get("edge_weight"),
+        "link_weight": links,
+    }
+    if all(part is None for part in parts.values()):
+        return None
+    weights = []
+    for (name, part), count in zip(parts.items(), edges, strict=True):
+        if part is None and count:
+            raise DataError(f"'{name}' must be given for {count} edges, because other edges have weights")
+        if part is not None and (not isinstance(part, Tensor) or part.shape != (count,)):
+            raise DataError(f"'{name}' must be a tensor with a weight for each of {count} edges")
+        weights.append(np.empty(0) if part is None else part.cpu().double().numpy())
+    return np.concatenate(weights)
 
 
 def _codes(data: Data, whose: str, name: str) -> Tensor:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field, PositiveInt, ValidationError
 
+from fairpass.datasets.column_rules import Frozen
 from fairpass.datasets.download import data_directory, read_file
-from fairpass.datasets.options import FeatureScale, Frozen
+from fairpass.datasets.options import FeatureScale
 from fairpass.errors import DataError, validation_message
 from fairpass.files import PathLike
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpass.datasets.column_encoding import text_of
-from fairpass.datasets.graph import MISSING, Bools, Column, Graph, Ints, array_of
+from fairpass.datasets.graph import MISSING, Bools, Column, Graph, Ints, array_of, listed
 from fairpass.datasets.options import check_fractions
 from fairpass.datasets.registry import PUBLISHED_SEED, SplitRule
 from fairpass.errors import DataError
@@ -122,8 +122,11 @@ def stratified_split(
 
 
 def split_by_column(column: Column, y: Ints) -> Split:
-    """Return the split that a column names ("train", "val", "test", "safety"); any other node is in no part."""
+    """Return the split that a column names ("train", "val", "test", "safety"); a node without a value is in none."""
     part_of = {value: PARTS.get(text_of(value).strip().lower()) for value in column.dropna().unique().tolist()}
+    if unknown := [value for value, part in part_of.items() if part is None]:
+        expected = f"{', '.join(PARTS)}, or nothing"
+        raise DataError(f"column {column.name!r} must say for each node one of {expected} (got {listed(unknown)})")
     parts = column.astype(object).map(part_of)
     masks = {part: (y != MISSING) & (parts == part).to_numpy(dtype=bool) for part in PARTS.values()}
     return Split(**masks)._replace(safety=masks["safety"] if masks["safety"].any() else None)

@@ -1,31 +1,34 @@
-"""A table from a file or a DataFrame, with clear messages about what is wrong with a file."""
+"""A table from a file of any kind, or a DataFrame, with clear messages about what is wrong with a file."""
 
-import codecs
-import csv
+import gzip
 import os
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.graph import Column
+from fairpass.datasets.text_tables import TextColumns, TextFile, has_decimal_commas, with_types
 from fairpass.errors import DataError, did_you_mean
 from fairpass.files import sha256
 
 TableSource = str | os.PathLike[str] | pd.DataFrame
+HeaderNames = Callable[[Sequence[str]], list[str] | None]
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_SEPARATED = {".csv": ",", ".tsv": "\t"}  # their usual separator
+_JSON_LINES = (".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
+_ENDINGS = f"{', '.join([*_SEPARATED, *_JSON_LINES])} (also .gz), {', '.join(_PARQUET)}"
 
 # The first bytes of files that are sometimes given a table's name.
-_PARQUET_MAGIC = b"PAR1"
+_PARQUET_MAGIC, _GZIP_MAGIC = b"PAR1", b"\x1f\x8b"
 _NOT_TEXT = {
     _PARQUET_MAGIC: "a Parquet file",
     b"PK\x03\x04": "a zip archive or spreadsheet",
-    b"\x1f\x8b": "a gzip archive",
+    _GZIP_MAGIC: "a gzip archive",
 }
 
 
@@ -37,6 +40,10 @@ class Table:
     frame: pd.DataFrame  # its columns have distinct names, all text; its rows are numbered from 0
     origin: dict[str, str | None]  # the path ("DataFrame" if there is no file) and the SHA-256 of the file
     typed: bool  # whether the values have types of their own, which a CSV file does not have
+    separator: str | None = None  # of a CSV or TSV file
+    text_encoding: str | None = None  # of a text file
+    decimal: DecimalMark | None = None  # of numbers that could have either mark, such as 1.234; None: not known
+    unnamed: bool = False  # whether a text file had no header
 
     @property
     def columns(self) -> list[str]:
@@ -55,52 +62,76 @@ def read_table(
     source: TableSource,
     name: str,
     *,
-    text_encoding: str = "utf-8",
-    text_columns: Mapping[str, type[str]] | type[str] | None = None,
+    text_encoding: str | None = None,
+    separator: str | None = None,
+    decimal: DecimalMark | None = None,
+    text_columns: TextColumns = None,
+    names: HeaderNames | None = None,
 ) -> Table:
-    """Read a table from a file (.csv, .tsv, .parquet, .pq), or take a DataFrame, which is not changed.
+    """Read a table from a file, or take a DataFrame, which is not changed.
 
-    `text_columns` are the columns of a CSV or TSV file, or all, in which "007" must not become 7 (pandas' `dtype`).
+    A file ends in .csv, .tsv, .jsonl or .ndjson, each also with .gz, or in .parquet or .pq. Encoding, separator and
+    decimal mark are recognised where they are not given. `text_columns` are the columns of a CSV or TSV file, or all,
+    that stay text (pandas' `dtype`). `names` gets the first row of a CSV or TSV file, and returns the names of the
+    columns if that row is not a header.
     """
     if isinstance(source, pd.DataFrame):
         frame = _with_text_header(source.copy(deep=False), name, "the DataFrame")
-        return Table(name, frame, {"source": "DataFrame", "sha256": None}, typed=True)
+        return Table(name, frame, {"source": "DataFrame", "sha256": None}, typed=True, decimal=decimal)
     if not isinstance(source, (str, os.PathLike)):
         raise DataError(f"'{name}' must be a path or a pandas DataFrame (got {type(source).__name__})")
     path = Path(source)
-    ending = path.suffix.lower()
-    if ending not in {*_SEPARATORS, *_PARQUET}:
-        known = ", ".join([*_SEPARATORS, *_PARQUET])
-        raise DataError(f"'{name}' must be a file that ends in one of {known} (got {str(path)!r})")
+    zipped = path.suffix.lower() == ".gz"
+    ending = (path.with_suffix("") if zipped else path).suffix.lower()
+    if ending not in {*_SEPARATED, *_JSON_LINES, *(() if zipped else _PARQUET)}:
+        raise DataError(f"'{name}' must be a file that ends in one of {_ENDINGS} (got {str(path)!r})")
     if not path.is_file():
         raise DataError(f"'{name}': there is no file {str(path)!r}")
+    origin: dict[str, str | None] = {"source": str(path), "sha256": sha256(path)}
     if ending in _PARQUET:
-        frame = _read_parquet(path, name)
-    else:
-        try:
-            codecs.lookup(text_encoding)
-        except LookupError as error:
-            message = f"'text_encoding' must be an encoding that Python knows (got {text_encoding!r})"
-            raise DataError(message) from error
-        try:
-            frame = _read_csv(path, name, text_encoding, text_columns)
-        except UnicodeError as error:
-            raise DataError(
-                f"'{name}': {str(path)!r} is not {text_encoding} text ({error}); "
-                f"give its encoding, for example text_encoding='latin-1'"
-            ) from error
-        except csv.Error as error:
-            raise DataError(f"'{name}': {str(path)!r} is not a table of text ({error})") from error
-    return Table(name, frame, {"source": str(path), "sha256": sha256(path)}, typed=ending in _PARQUET)
+        return Table(name, _read_parquet(path, name), origin, typed=True, decimal=decimal)
+    try:
+        file = TextFile.decode(repr(str(path)), _content(path, zipped=zipped), text_encoding)
+        if ending in _JSON_LINES:
+            frame = _with_text_header(file.json_rows(), name, file.where)
+            return Table(name, frame, origin, typed=True, text_encoding=file.encoding, decimal=decimal)
+        separator = separator or file.separator(_SEPARATED[ending])
+        header = file.header(separator)
+        own = None if names is None else names(header)
+        if own is not None:
+            file, header = file.with_header(own, separator), own
+        _check_header(header, name, file.where)
+        texts = file.columns_of_text(separator, header)
+    except DataError as error:
+        raise DataError(str(error) if str(error).startswith("'text_encoding'") else f"'{name}': {error}") from error
+    if decimal is None and separator == ";" and has_decimal_commas(texts):
+        decimal = ","
+    frame = with_types(texts, text_columns, comma=decimal == ",")
+    used = {"separator": separator, "text_encoding": file.encoding, "decimal": decimal}
+    unnamed = own is not None
+    return Table(name, frame, {**origin, **used}, typed=False, **used, unnamed=unnamed)  # type: ignore[arg-type]
 
 
-def _opening(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)
+def _content(path: Path, *, zipped: bool) -> bytes:
+    """Return the bytes of a text file, without compression."""
+    content = path.read_bytes()
+    if zipped and content.startswith(_GZIP_MAGIC):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{str(path)!r} is a damaged gzip archive ({error})") from error
+    elif zipped:
+        raise DataError(f"{str(path)!r} is not a gzip archive, despite its ending")
+    for magic, what in _NOT_TEXT.items():
+        if content.startswith(magic):
+            raise DataError(f"{str(path)!r} is {what}, despite its ending")
+    return content
 
 
 def _read_parquet(path: Path, name: str) -> pd.DataFrame:
-    if _opening(path) != _PARQUET_MAGIC:
+    with path.open("rb") as file:
+        opening = file.read(len(_PARQUET_MAGIC))
+    if opening != _PARQUET_MAGIC:
         raise DataError(f"'{name}': {str(path)!r} is not a Parquet file, despite its ending")
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
@@ -123,50 +154,3 @@ def _check_header(columns: list[str], name: str, where: str) -> None:
         raise DataError(f"'{name}': {where} has more than one column called {repeated[0]!r}")
     if any(not column.strip() for column in columns):
         raise DataError(f"'{name}': a column of {where} has no name (was the table written with its row numbers?)")
-
-
-def _read_csv(path: Path, name: str, encoding: str, dtype: Any) -> pd.DataFrame:
-    separator = _SEPARATORS[path.suffix.lower()]
-    for magic, what in _NOT_TEXT.items():
-        if _opening(path).startswith(magic):
-            raise DataError(f"'{name}': {str(path)!r} is {what}, despite its ending")
-    # pandas renames a repeated column, and takes the first field for an index if the first row is too long.
-    head = [row for _, row in islice(_rows(path, separator, encoding), 2)]
-    if not head:
-        raise DataError(f"'{name}': {str(path)!r} is empty")
-    header = head[0]
-    _check_header(header, name, repr(str(path)))
-    others = [mark for mark in ",;\t|" if mark != separator and mark in header[0]]
-    if len(header) == 1 and others:
-        raise DataError(
-            f"'{name}': {str(path)!r} seems to be separated by {others[0]!r}, not by {separator!r}: "
-            f"read it with pandas and give the DataFrame"
-        )
-    if len(head[-1]) != len(header):
-        _check_lengths(path, name, separator, encoding)
-    try:
-        frame = pd.read_csv(path, sep=separator, encoding=encoding, dtype=dtype, low_memory=False)
-    except pd.errors.ParserError as error:
-        _check_lengths(path, name, separator, encoding)
-        raise DataError(f"'{name}': {str(path)!r} cannot be parsed ({error})") from error
-    # pandas fills up a row that is too short; such a row lacks at least the last column.
-    if frame.iloc[:, -1].isna().any():
-        _check_lengths(path, name, separator, encoding)
-    return frame
-
-
-def _rows(path: Path, separator: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and fields of every row that is not blank, the header first."""
-    with_signature = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-    with path.open(encoding=with_signature, newline="") as file:
-        reader = csv.reader(file, delimiter=separator)
-        yield from ((reader.line_num, row) for row in reader if row)
-
-
-def _check_lengths(path: Path, name: str, separator: str, encoding: str) -> None:
-    """Refuse a row that is not as long as the header (slow: only for files that may have one)."""
-    rows = _rows(path, separator, encoding)
-    _, header = next(rows)
-    for line, row in rows:
-        if len(row) != len(header):
-            raise DataError(f"'{name}': line {line} of {str(path)!r} has {len(row)} fields, its header {len(header)}")

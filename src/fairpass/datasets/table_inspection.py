@@ -1,106 +1,89 @@
 """What is in a user's tables: the content of each column, the role it may have, and what looks wrong."""
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from fairpass.datasets.column_encoding import as_text, kind_of, text_of
-from fairpass.datasets.graph import Column, Floats, checked_ids, positions
-from fairpass.datasets.options import TableOptions
-from fairpass.datasets.splits import PARTS
+from fairpass.datasets import problems as hints
+from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.column_kinds import MAX_LEVELS, ColumnKind, Recognised, recognise
+from fairpass.datasets.column_rules import DecimalMark
+from fairpass.datasets.edge_inspection import EdgeInspection, inspect_edges
+from fairpass.datasets.edges import header_names
+from fairpass.datasets.graph import Column, checked_ids, listed
+from fairpass.datasets.predictability import Predictability
+from fairpass.datasets.problems import Problem
+from fairpass.datasets.role_guesses import Guess, guess_id, guess_label, guess_sensitive, guess_split
+from fairpass.datasets.spellings import merged_spellings
 from fairpass.datasets.table_files import Table, TableSource, read_table
+from fairpass.datasets.tables import NO_HEADER, has_no_header
+from fairpass.datasets.text_tables import with_types
+from fairpass.datasets.text_values import ISO
 from fairpass.errors import DataError
 
-ContentKind = Literal["number", "flag", "category", "text", "date", "constant", "empty", "mixed"]
+ContentKind = Literal[ColumnKind, "constant"]
 
-# More values than this are a text, not a category: `from_tables` would refuse them.
-MAX_LEVELS: int = TableOptions.model_fields["max_levels"].default
 _EXAMPLES = 3
-# With fewer nodes, a label may be absent from a split or a group.
-_RARE = 20
-# The AUC from which on a single column is said to reveal the label, or the group.
-_LEAKS_LABEL, _LEAKS_GROUP = 0.98, 0.95
-# Rows and folds of these measurements: enough for an AUC to two digits.
-_SAMPLE, _FOLDS = 5_000, 3
+_GIVEN = "you said so"
 
 # Why a column cannot be a feature.
 _UNUSABLE = {
-    "text": "has too many different texts to be a category",
-    "date": "contains dates or times",
+    "text": "has {:,} different texts, too many for a category",
     "mixed": "contains values of several types",
     "constant": "has one value only",
     "empty": "has no value in any row",
 }
-
-# Words in the names of columns, the most likely first.
-_LABEL_WORDS = (
-    *("label", "target", "y", "class", "outcome", "decision", "result", "default", "approved", "granted", "hired"),
-    *("accepted", "admitted", "paid", "repaid", "churn", "churned", "fraud", "recidivism", "recid", "status"),
-)
-_SENSITIVE_WORDS = (
-    *("sex", "gender", "race", "ethnicity", "ethnic", "religion", "nationality", "citizenship", "foreign"),
-    *("minority", "disability", "disabled", "orientation", "marital", "married", "age"),
-)
-_ID_WORDS = {"id", "ids", "node", "key", "uid", "uuid", "name", "number", "nr"}
-_END_WORDS = {"source", "target", "from", "to", "src", "dst", "one", "other", "a", "b", "u", "v"}
-
-# Ids are almost always distinct; a few repeated ones are a mistake to be reported.
-_ALMOST_ALL = 0.9
-# A label has few values, unless its name says that it is one.
-_FEW = 10
-_CANDIDATES = 5
-
-# How likely a column has a role, its name, and the reason.
-_Scored = tuple[float, str, str]
-# The most likely column for each role.
-_Chosen = Mapping[str, str | None]
+# Kinds that need no rule in the settings file if values have the type already.
+_PLAIN = {"number", "flag", "category"}
 
 
 @dataclass(frozen=True)
 class ColumnContent:
-    """What one column contains; `examples` are its most frequent values."""
+    """What one column contains; `examples` are its most frequent values, `rule` is how the settings file has it."""
 
     name: str
     kind: ContentKind
     distinct: int
     missing: int
     examples: tuple[str, ...]
+    note: str = ""
+    rule: Any = None
+    recognised: Recognised | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, column: Column) -> "ColumnContent":
-        counts = column.map(text_of, na_action="ignore").value_counts()
-        examples = tuple(str(value) for value in counts.index[:_EXAMPLES])
-        return cls(str(column.name), _kind(column, len(counts)), len(counts), int(column.isna().sum()), examples)
+    def of(cls, column: Column, decimal: DecimalMark | None = None) -> "ColumnContent":
+        try:
+            counts = column.value_counts()
+        except TypeError:  # lists or other values that cannot be compared
+            counts = column.map(str, na_action="ignore").value_counts()
+        examples = tuple(_shown(value) for value in counts.index[:_EXAMPLES].tolist())
+        missing, distinct = int(column.isna().sum()), len(counts)
+        if distinct == 1:
+            return cls(str(column.name), "constant", distinct, missing, examples)
+        found = recognise(column, usual_decimal=decimal)
+        rule = _rule(found, column)
+        return cls(str(column.name), found.kind, distinct, missing, examples, found.note, rule, found)
 
 
-def _kind(column: Column, distinct: int) -> ContentKind:
-    if distinct < 2:
-        return "constant" if distinct else "empty"
-    try:
-        kind = kind_of(column)
-    except DataError as error:
-        return "date" if "dates" in str(error) else "mixed"
-    return "text" if kind == "category" and distinct > MAX_LEVELS else kind
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) and not value.is_integer() else text_of(value)
 
 
-@dataclass(frozen=True)
-class Guess:
-    """A column that may have a role, and why."""
-
-    column: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something to fix or to know before a model is trained; `stops` if no graph can be made before it is fixed."""
-
-    sentence: str
-    stops: bool = False
+def _rule(found: Recognised, column: Column) -> Any:
+    """Return how the settings file says what a column contains, None if that needs no saying."""
+    if found.kind in _UNUSABLE or found.kind == "category" or found.unread:  # a rule would refuse what cannot be read
+        return None
+    reading = found.reading
+    if found.kind in _PLAIN and not isinstance(column.dtype, pd.StringDtype):
+        return None
+    more: dict[str, Any] = {}
+    if reading is not None and reading.decimal != ".":
+        more["decimal"] = reading.decimal
+    if reading is not None and reading.format not in (None, ISO):
+        more["format"] = reading.format
+    return {"kind": found.kind, **more} if more else found.kind
 
 
 @dataclass(frozen=True)
@@ -113,225 +96,207 @@ class Inspection:
     edge_rows: int | None
     columns: tuple[ColumnContent, ...]
     roles: Mapping[str, tuple[Guess, ...]]  # candidates for "id", "label" and so on, the most likely first
+    sensitive: tuple[str, ...]  # the sensitive columns: those given, or the most likely one
+    undecided: tuple[Guess, ...]  # columns that may be sensitive, too, and are features only if the user says so
+    left_out: Mapping[str, str]  # columns that cannot be features, and why
+    settings: Mapping[str, Any]  # options of `from_tables` for the edges that are not the default
+    reasons: Mapping[str, str]  # why, by option
     problems: tuple[Problem, ...]
 
     def best(self, role: str) -> str | None:
         """Return the most likely column for a role, if there is one."""
+        if role == "sensitive":
+            return next(iter(self.sensitive), None)
         return next((guess.column for guess in self.roles.get(role, ())), None)
 
     def column(self, name: str) -> ColumnContent:
         return next(column for column in self.columns if column.name == name)
 
     @property
-    def unusable(self) -> list[str]:
-        """The columns that cannot be features: texts, dates, constants, nothing at all."""
-        taken = {self.best(role) for role in ("id", "label", "sensitive", "split")}
-        return [column.name for column in self.columns if column.kind in _UNUSABLE and column.name not in taken]
+    def rules(self) -> dict[str, Any]:
+        """How to read the features that are not plain numbers or categories."""
+        others = {*self.left_out, *self.sensitive, *(self.best(role) for role in ("id", "label", "split"))}
+        return {each.name: each.rule for each in self.columns if each.rule is not None and each.name not in others}
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        found = asdict(self)
+        for column in found["columns"]:
+            del column["recognised"]
+        return found
 
 
-def inspect_tables(nodes: TableSource, edges: TableSource | None = None, *, text_encoding: str = "utf-8") -> Inspection:
-    """Look at a table of nodes, and one of edges if there is one; roles are guesses for the user to correct."""
-    node_table = read_table(nodes, "nodes", text_encoding=text_encoding)
-    if node_table.frame.empty:
+def inspect_tables(
+    nodes: TableSource,
+    edges: TableSource | None = None,
+    *,
+    label: str | None = None,
+    sensitive: Sequence[str] = (),
+    id: str | None = None,
+    separator: str | None = None,
+    decimal: DecimalMark | None = None,
+    text_encoding: str | None = None,
+) -> Inspection:
+    """Look at a table of nodes, and one of edges if there is one.
+
+    Roles are guesses for the user to correct, except those that are given: the `label`, the `sensitive` columns and the
+    `id`.
+    """
+    reading: dict[str, Any] = {"separator": separator, "decimal": decimal, "text_encoding": text_encoding}
+    texts = read_table(nodes, "nodes", **reading, text_columns=str)
+    if texts.frame.empty:
         raise DataError("'nodes' must have at least one row (got an empty table)")
-    # Ids are text: "007" is not 7.
-    texts = read_table(nodes, "nodes", text_encoding=text_encoding, text_columns=str)
-    edge_table = None if edges is None else read_table(edges, "edges", text_encoding=text_encoding, text_columns=str)
-    columns = tuple(ColumnContent.of(node_table[name]) for name in node_table.columns)
-    few = [column.name for column in columns if 2 <= column.distinct <= MAX_LEVELS]
-    roles = _guess_roles(node_table, texts, edge_table, few)
-    chosen = {role: next((guess.column for guess in guesses), None) for role, guesses in roles.items()}
-    problems = _problems(node_table, texts, edge_table, columns, chosen)
-    return Inspection(
-        nodes=str(node_table.origin["source"]),
-        edges=None if edge_table is None else str(edge_table.origin["source"]),
-        rows=len(node_table.frame),
-        edge_rows=None if edge_table is None else len(edge_table.frame),
-        columns=columns,
-        roles=roles,
-        problems=tuple(sorted(problems, key=lambda problem: not problem.stops)),
-    )
+    frame = texts.frame if texts.typed else with_types(texts.frame, None, comma=texts.decimal == ",")
+    table = replace(texts, frame=frame)
+    for name in filter(None, [label, id, *sensitive]):
+        table[name]  # raises if it does not exist
+    if has_no_header(table) and label is None:
+        raise DataError(f"'nodes' has no header: {NO_HEADER.format(listed(table.columns))}")
+    names = header_names(lambda cell: bool((texts.frame == cell).any(axis=None)))
+    pairs = None if edges is None else read_table(edges, "edges", **reading, text_columns=str, names=names)
+    found = _Inspector(table, texts, pairs, {"label": label, "id": id}, list(sensitive)).result()
+    recognised = {name: why for name, why in _recognised(table, pairs).items() if reading[name] is None}
+    reasons = {**found.reasons, **{name: why for name, (_, why) in recognised.items()}}
+    given = {name: value for name, value in reading.items() if value is not None}
+    settings = {**found.settings, **{name: value for name, (value, _) in recognised.items()}, **given}
+    return replace(found, settings=settings, reasons=reasons)
 
 
-def _guess_roles(nodes: Table, texts: Table, edges: Table | None, few: Collection[str]) -> dict[str, tuple[Guess, ...]]:
-    """Return the candidates for each role; `texts` and `edges` have all values as text, `few` may be a label."""
-    ids, split = _best(_guess_id(texts, edges)), _best(_guess_split(nodes))
-    ends = _best(_guess_ends(edges, texts, ids[0].column if ids else None))[:2] if edges else ()
-    ends = tuple(sorted(ends, key=lambda guess: edges.columns.index(guess.column) if edges else 0))
-    taken = {guess.column for guess in (*ids[:1], *split[:1])}
-    sensitive = _best(_guess_sensitive(nodes, [name for name in nodes.columns if name not in taken]))
-    taken |= {guess.column for guess in sensitive}
-    label = _best(_guess_label(nodes, [name for name in nodes.columns if name in few and name not in taken]))
-    chosen = {"id": ids, "label": label, "sensitive": sensitive, "split": split}
-    return chosen | {"source": ends[:1], "target": ends[1:]}
+def _recognised(nodes: Table, edges: Table | None) -> dict[str, tuple[str, str]]:
+    """Return how text files are read where that is unusual and the same for both tables, each with the reason."""
+    usual = {"separator": (",", "\t"), "decimal": (".",), "text_encoding": ("utf-8",)}
+    found = {}
+    for name, values in usual.items():
+        value, other = getattr(nodes, name), None if edges is None else getattr(edges, name)
+        if value not in (None, *values) and other in (None, value):
+            found[name] = value, "Recognised from the table of nodes"
+    return found
 
 
-def _best(found: Iterable[_Scored]) -> tuple[Guess, ...]:
-    ordered = sorted(found, key=lambda each: -each[0])
-    return tuple(Guess(column, reason) for _, column, reason in ordered[:_CANDIDATES])
+class _Inspector:
+    """Looks at the tables step by step: contents, roles, edges, features, problems."""
+
+    def __init__(
+        self, nodes: Table, texts: Table, edges: Table | None, given: dict[str, str | None], sensitive: list[str]
+    ) -> None:
+        self.nodes, self.texts, self.edges, self.given, self.sensitive = nodes, texts, edges, given, sensitive
+        self.contents = {name: ColumnContent.of(nodes[name], nodes.decimal) for name in nodes.columns}
+        self.roles = self._roles()
+        self.id, self.label, self.split = (self._best(role) for role in ("id", "label", "split"))
+        taken = {self.id, self.label, self.split, *self.sensitive}
+        others = [name for name in nodes.columns if name not in taken]
+        self.unusable = {
+            name: _UNUSABLE[content.kind].format(content.distinct)
+            for name, content in self.contents.items()
+            if name in others and content.kind in _UNUSABLE
+        }
+        usable = [name for name in others if name not in self.unusable]
+        people = {guess.column for guess in self.roles["sensitive"]}
+        self.counting = hints.counting_columns(nodes, [name for name in usable if name not in people])
+        usable = [name for name in usable if name not in self.counting]
+        self.tree = Predictability({name: (nodes[name], self.contents[name].recognised) for name in usable})
+        self.undecided = self._undecided(usable)
+        asked = {guess.column for guess in self.undecided}
+        self.features = [name for name in usable if name not in asked]
+
+    def _roles(self) -> dict[str, tuple[Guess, ...]]:
+        """Return the candidates for each role, and choose the sensitive attribute."""
+        roles = {"id": guess_id(self.texts, self.edges), "split": guess_split(self.nodes)}
+        for role, name in self.given.items():
+            if name is not None:
+                roles[role] = (Guess(name, _GIVEN),)
+        taken = {self.given["label"], *(guess.column for role in ("id", "split") for guess in roles[role][:1])}
+        free = [name for name in self.nodes.columns if name not in taken]
+        found = guess_sensitive(self.nodes, free)
+        if self.sensitive:
+            chosen = tuple(Guess(name, _GIVEN) for name in self.sensitive)
+            found = (*chosen, *(guess for guess in found if guess.column not in self.sensitive))
+        else:
+            groups = [
+                guess.column for guess in found if self.contents[guess.column].kind not in ("text", "date", "target")
+            ]
+            self.sensitive = groups[:1]
+        roles["sensitive"] = found
+        if "label" not in roles:
+            free = [name for name in free if name not in {guess.column for guess in found}]
+            few = [name for name in free if 2 <= self.contents[name].distinct <= MAX_LEVELS]
+            roles["label"] = guess_label(self.nodes, few)
+        return roles
+
+    def _best(self, role: str) -> str | None:
+        return next((guess.column for guess in self.roles[role]), None)
+
+    def _undecided(self, usable: Sequence[str]) -> tuple[Guess, ...]:
+        """Return what may be sensitive, too: by name or values, or because it tells the sensitive attribute."""
+        found = {guess.column: guess for guess in self.roles["sensitive"] if guess.column in usable}
+        for name in self.sensitive:
+            if hints.can_be_told(self.nodes[name]):
+                group = self._merged(name)
+                told = hints.proxies(self.tree, [each for each in usable if each not in found], group)
+                found |= {column: Guess(column, reason) for column, reason in told.items()}
+        return tuple(found.values())
+
+    def _merged(self, name: str) -> Column:
+        """Return a sensitive column with spellings such as M and male merged, as `from_tables` does."""
+        column = self.nodes[name]
+        spellings = merged_spellings({text_of(value): int(n) for value, n in column.value_counts().items()})
+        return as_text(column).replace(spellings) if spellings else column
+
+    def result(self) -> Inspection:
+        column = None if self.id is None else as_text(self.texts[self.id])
+        ids = pd.Series([str(row) for row in range(len(self.nodes.frame))]) if column is None else column
+        of_edges = None if self.edges is None else inspect_edges(self.edges, ids, self.id)
+        problems = [*self._problems(column), *(of_edges.problems if of_edges else ())]
+        ends = of_edges.ends if of_edges else ()
+        roles = {**self.roles, "source": ends[:1], "target": ends[1:]}
+        empty = EdgeInspection((), None, {}, {}, ())
+        return Inspection(
+            nodes=str(self.nodes.origin["source"]),
+            edges=None if self.edges is None else str(self.edges.origin["source"]),
+            rows=len(self.nodes.frame),
+            edge_rows=None if self.edges is None else len(self.edges.frame),
+            columns=tuple(self.contents.values()),
+            roles=roles,
+            sensitive=tuple(self.sensitive),
+            undecided=self.undecided,
+            left_out={**self.unusable, **self.counting},
+            settings=(of_edges or empty).settings,
+            reasons=(of_edges or empty).reasons,
+            problems=tuple(sorted(problems, key=lambda problem: not problem.stops)),
+        )
+
+    def _problems(self, ids: "Column | None") -> Iterator[Problem]:
+        if ids is not None:
+            yield from _id_errors(ids)
+        label = None if self.label is None else self.nodes[self.label]
+        if label is not None:
+            if (distinct := self.contents[str(label.name)].distinct) > MAX_LEVELS:
+                yield Problem(
+                    f"label {label.name!r} must have at most {MAX_LEVELS} values (got {distinct:,})", stops=True
+                )
+            else:
+                yield from hints.label_problems(label)
+        for name, reason in {**self.unusable, **self.counting}.items():
+            yield Problem(f"column {name!r} {reason}: it is left out")
+        if not self.features:
+            yield Problem("no column is left as a feature: decide which may be one", stops=True)
+        for name in self.features:
+            if self.contents[name].note:
+                yield Problem(f"column {name!r}: {self.contents[name].note}")
+        missing = {name: content.missing for name, content in self.contents.items()}
+        yield from hints.gaps(missing, len(self.nodes.frame), self.sensitive, self.features)
+        if label is not None:
+            yield from hints.leaks(self.tree, self.features, label)
+        for name in self.sensitive:
+            if hints.can_be_told(self.nodes[name]):
+                yield from hints.told_together(self.tree, self.features, self._merged(name))
+        yield from hints.repeated_columns(self.tree, self.nodes, self.features)
+        yield from hints.repeated_rows(self.nodes, self.features)
 
 
-def words_of(name: str) -> list[str]:
-    """Return the words in a column's name, in lower case: "GoodCustomer_id" has good, customer and id."""
-    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
-
-
-def _guess_id(nodes: Table, edges: Table | None) -> Iterator[_Scored]:
-    columns = [] if edges is None else [as_text(edges[name]).dropna() for name in edges.columns]
-    for name in nodes.columns:
-        values = as_text(nodes[name])
-        if values.nunique() < _ALMOST_ALL * len(values):
-            continue
-        different = "all values are different" if values.is_unique else "almost all values are different"
-        named = not _ID_WORDS.isdisjoint(words_of(name))
-        known = set(values.dropna())
-        # The two columns of the edges that contain the most ids.
-        share = sum(sorted((_share(column, known) for column in columns), reverse=True)[:2]) / 2
-        if share > 0.5:
-            yield 1 + share + named, name, f"{different}, and {100 * share:.0f} % of the edges' ends are among them"
-        elif named and edges is None:
-            yield 1, name, f"{different}, and its name says so"
-
-
-def _guess_ends(edges: Table, nodes: Table, id: str | None) -> Iterator[_Scored]:
-    known = set(as_text(nodes[id])) if id is not None else {str(row) for row in range(len(nodes.frame))}
-    what = f"values of {id!r}" if id is not None else "row numbers"
-    for name in edges.columns:
-        share = _share(as_text(edges[name]).dropna(), known)
-        named = not _END_WORDS.isdisjoint(words_of(name))
-        yield 2 * share + named, name, f"{100 * share:.0f} % of its values are {what}"
-
-
-def _guess_split(nodes: Table) -> Iterator[_Scored]:
-    for name in nodes.columns:
-        values = nodes[name].dropna().unique()
-        if len(values) <= len(PARTS):
-            parts = {PARTS.get(text_of(value).strip().lower()) for value in values}
-            if parts >= {"train", "val", "test"}:
-                yield 1, name, "it says train, val or test"
-
-
-def _guess_label(nodes: Table, columns: Sequence[str]) -> Iterator[_Scored]:
-    """Yield the columns named like a label, or with few values, best in the last or first place."""
-    for place, name in enumerate(columns):
-        column = nodes[name]
-        count = int(column.nunique())
-        if rank := _named(name, _LABEL_WORDS):
-            yield 2 + rank, name, f"its name says so; it has {count} values"
-        elif count <= _FEW and not (pd.api.types.is_float_dtype(column) and (column.dropna() % 1 != 0).any()):
-            outer = {len(columns) - 1: 0.5, 0: 0.25}.get(place, 0.0)
-            yield (count == 2) + outer, name, f"a guess: it has {count} values"
-
-
-def _guess_sensitive(nodes: Table, columns: Collection[str]) -> Iterator[_Scored]:
-    for name in columns:
-        count = int(nodes[name].nunique())
-        if count > 1 and (rank := _named(name, _SENSITIVE_WORDS)):
-            yield rank, name, f"its name is that of a sensitive attribute; it has {count} values"
-
-
-def _share(values: Column, known: Collection[str]) -> float:
-    return float(values.isin(known).mean()) if len(values) else 0.0
-
-
-def _named(name: str, words: Sequence[str]) -> float:
-    """Return how likely a name is, between 0 and 1, by which of the words it begins or ends with."""
-    parts = words_of(name)
-    places = [words.index(word) for word in {*parts[:1], *parts[-1:]} if word in words]
-    return 1 - min(places) / len(words) if places else 0.0
-
-
-def _problems(
-    nodes: Table, texts: Table, edges: Table | None, columns: tuple[ColumnContent, ...], chosen: _Chosen
-) -> Iterator[Problem]:
-    ids: pd.Index[Any] = pd.Index([str(row) for row in range(len(nodes.frame))])
-    if chosen["id"] is not None:
-        column = as_text(texts[chosen["id"]])
-        yield from _errors(checked_ids, column)
-        ids = pd.Index(column.dropna().unique())
-    if edges is not None:
-        yield from _edge_problems(edges, ids, chosen["source"], chosen["target"])
-    if chosen["label"] is not None:
-        label = nodes[chosen["label"]]
-        if missing := int(label.isna().sum()):
-            yield Problem(f"nodes without a label ({label.name!r}): {missing}; they stay in the graph, unlabelled")
-        for value, count in label.value_counts().items():
-            if count < _RARE:
-                yield Problem(f"label {value!r} is rare ({count} nodes): measurements for it are uncertain")
-    candidates = [column for column in columns if column.name not in {chosen["id"], chosen["split"]}]
-    usable = [column for column in candidates if column.kind not in _UNUSABLE]
-    for content in candidates:
-        if content.kind in _UNUSABLE:
-            yield Problem(f"column {content.name!r} {_UNUSABLE[content.kind]}: it is left out")
-    for content in candidates:
-        share = f"{100 * content.missing / len(nodes.frame):.1f} % of the nodes have no value in {content.name!r}"
-        if content.missing and content.name == chosen["sensitive"]:
-            yield Problem(f"{share}: their group is unknown")
-        elif content.missing and content.name != chosen["label"] and content in usable:
-            yield Problem(f"{share}: it is filled in, and marked")
-    yield from _leaks(nodes, [column.name for column in usable], chosen)
-
-
-def _errors(check: Callable[..., object], column: Column, *arguments: Any) -> Iterator[Problem]:
-    """Yield the errors of a check, with the missing values and without them."""
-    for values in [column, column.dropna()] if column.isna().any() else [column]:
+def _id_errors(ids: Column) -> Iterator[Problem]:
+    """Yield what is wrong with the ids, with the missing ones and without them."""
+    for values in [ids, ids.dropna()] if ids.isna().any() else [ids]:
         try:
-            check(values, *arguments)
+            checked_ids(values)
         except DataError as error:
             yield Problem(str(error), stops=True)
-
-
-def _edge_problems(edges: Table, ids: "pd.Index[Any]", source: str | None, target: str | None) -> Iterator[Problem]:
-    if source is None or target is None:
-        yield Problem("the table of edges must have two columns, one for each end", stops=True)
-        return
-    ends = [as_text(edges[source]), as_text(edges[target])]
-    for end in ends:
-        yield from _errors(positions, end, ids)
-    if loops := int((ends[0] == ends[1]).sum()):
-        yield Problem(f"edges that join a node with itself: {loops}; they are left out")
-    if isolated := int((~ids.isin(pd.concat(ends))).sum()):
-        yield Problem(f"nodes without any edge: {isolated}; they are classified by their features alone")
-
-
-def _leaks(nodes: Table, columns: list[str], chosen: _Chosen) -> Iterator[Problem]:
-    """Yield which single columns reveal the label almost surely, or the sensitive attribute."""
-    label, sensitive = chosen["label"], chosen["sensitive"]
-    features = [name for name in columns if name not in {label, sensitive}]
-    for name in features if label is not None else ():
-        if (auc := auc_of_column(nodes[name], nodes[str(label)])) >= _LEAKS_LABEL:
-            yield Problem(
-                f"column {name!r} alone reveals the label {label!r} (AUC {auc:.2f}): is it known before the "
-                f"decision? If not, leave it out ('drop')"
-            )
-    for name in features if sensitive is not None and nodes[sensitive].nunique() <= _RARE else ():
-        if (auc := auc_of_column(nodes[name], nodes[str(sensitive)])) >= _LEAKS_GROUP:
-            yield Problem(f"column {name!r} is almost the same as {sensitive!r} (AUC {auc:.2f}): a proxy")
-
-
-def auc_of_column(feature: Column, target: Column, seed: int = 0) -> float:
-    """Return the cross-validated AUC of a shallow tree that predicts `target`; 0.5 if it cannot be estimated."""
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-    from sklearn.tree import DecisionTreeClassifier
-
-    both = pd.DataFrame({"x": _numbers(feature), "y": pd.factorize(target)[0]})[target.notna().to_numpy()]
-    counts = both["y"].value_counts()
-    both = both[both["y"].isin(counts.index[counts >= 2 * _FOLDS])]
-    both = both.sample(min(len(both), _SAMPLE), random_state=seed)
-    both = both[both["y"].map(both["y"].value_counts()) >= _FOLDS]
-    if both["y"].nunique() < 2:
-        return 0.5
-    tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=3, random_state=seed)
-    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
-    return float(cross_val_score(tree, both[["x"]], both["y"], cv=folds, scoring="roc_auc_ovr").mean())
-
-
-def _numbers(column: Column) -> Floats:
-    """Return a column as numbers a tree can split: categories by their index, missing values as an extra value."""
-    if pd.api.types.is_numeric_dtype(column):
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.where(np.isfinite(values), values, np.nanmin(values, initial=0.0, where=np.isfinite(values)) - 1)
-    return pd.factorize(column)[0].astype(np.float64)

@@ -1,21 +1,27 @@
 """A graph from a user's own tables of nodes and edges."""
 
 import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from inspect import Signature, signature
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairpass.datasets.column_encoding import as_text, codes_among, text_of
-from fairpass.datasets.encoding import TIMES, Encoding, feature_columns
+from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.edges import EdgeList, edge_list, header_names
+from fairpass.datasets.encoded_columns import Difference
+from fairpass.datasets.encoding import Encoding, Labels, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING, GraphArrays, Ints, checked_ids, first_missing, positions, simple_graph
+from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, listed, simple_graph
+from fairpass.datasets.grouping import TIMES, Grouping
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
+from fairpass.datasets.target_column import TrainingLabels
 from fairpass.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,6 +29,9 @@ if TYPE_CHECKING:
 
 # Columns that would be used as a feature by mistake.
 _ID_NAMES = {"id", "node_id"}
+_REPORTED = 10  # differences from the fitted table
+
+NO_HEADER = "its first row looks like data ({}): give the table a row with the names of its columns"
 
 logger = logging.getLogger(__name__)
 
@@ -30,19 +39,22 @@ logger = logging.getLogger(__name__)
 def from_tables(nodes: TableSource, edges: TableSource | None = None, **options: Any) -> "Data":
     """Return the graph in a table of nodes and a table of edges.
 
-    Numbers are scaled, true and false become 1 and 0, text and categories become one column of 0 and 1 per value, named
-    "column=value". Labels and groups may be of any type and number: their sorted values get the indices 0, 1, ... in
-    `y` and `sens`, and are stored in `label_names` and `group_names`. A node without a label stays in the graph with
-    y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are removed and
-    counted in `provenance`. The tables are not changed.
+    What each column contains is recognised, unless `columns` has a rule for it: numbers, money, percentages and dates
+    (as years before the latest) are scaled, flags become 1 and 0, categories become one column of 0 and 1 per value,
+    named "column=value", and those with more than `max_levels` values the share of each label among the training nodes.
+    Free text is left out. Labels and groups may be of any type and number: their sorted values get the indices 0, 1,
+    ... in `y` and `sens`, and are stored in `label_names` and `group_names`. A node without a label stays in the graph
+    with y = -1 and is in no mask. Edges are undirected: (a, b) and (b, a) are one; duplicates and self-loops are
+    removed and counted in `provenance`. With `edge_weight`, the graph has an `edge_weight` as well: the weights of all
+    edges between two nodes are added, and divided by the mean over the graph's edges. The tables are not changed.
 
-    With `encoding`, a table is encoded as an earlier one. It may lack the label and, with
-    `missing_sensitive="unknown"`, the sensitive attribute.
+    With `encoding`, a table is encoded as an earlier one, and `provenance["differences"]` says how it differs from it.
+    It may lack the label and, with `missing_sensitive="unknown"`, the sensitive attribute.
 
     Args:
-        nodes: One row per node: a path (.csv, .tsv, .parquet, .pq) or a DataFrame, whose index is ignored.
-            In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are missing values, and ids
-            are text: "7" and "07" differ. The graph has the ids as `node_ids`.
+        nodes: One row per node: a path (.csv, .tsv, .jsonl, .ndjson, each also with .gz, .parquet, .pq) or a DataFrame,
+            whose index is ignored. In CSV and TSV files an empty cell, "NA", "null" and the like (pandas' list) are
+            missing values, and ids are text: "7" and "07" differ. The graph has the ids as `node_ids`.
         edges: One row per edge: a path or a DataFrame, which may have no rows. Without it, `similarity` makes the
             edges; with `encoding`, both may be left out, and the graph has no edges.
         options: The fields of `TableOptions`; `label` and `sensitive` are required.
@@ -60,19 +72,27 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     options = TableOptions.parse(given)
     known = None if options.encoding is None else Encoding.load(options.encoding)
     _check_options(edges is not None, options, known)
-    text_columns = None if options.id is None else {options.id: str}
-    table = read_table(nodes, "nodes", text_encoding=options.text_encoding, text_columns=text_columns)
+    table = read_table(nodes, "nodes", **_reading(options), text_columns=_text_columns(options, known))
     _check_nodes(table, options)
 
-    encoding = known or Encoding.fit(table, options)
+    # The split comes before the features: some are fitted to the labels of training nodes.
+    labels = known.labels if known else Labels.fit(table[options.label], options)
+    grouping = known.grouping if known else Grouping.fit(table, options)
     unknown = np.full(len(table.frame), MISSING, dtype=np.int64)
-    y = unknown if known and options.label not in table else codes_among(table[options.label], encoding.label_names)
+    y = unknown if known and options.label not in table else labels.codes(table[options.label])
     grouped = all(column in table for column in options.sensitive_columns)
-    sens = unknown.copy() if known and not grouped else encoding.grouping.codes(table)
-    x = encoding.features(table, allow_unknown=options.unknown_category == "zeros")
-    source, target, edges_origin = _edges(table, x, edges, options)
-    graph = simple_graph(source, target, len(x))
-    split = _split(table, y, sens, encoding, options)
+    sens = unknown.copy() if known and not grouped else grouping.codes(table)
+    split = _split(table, y, sens, labels.names, grouping.names, options)
+    training = None if known else TrainingLabels(y, split.train, labels.names, options.seed)
+    encoding = known or Encoding.fit(table, options, labels, grouping, cast(TrainingLabels, training))
+    allow_unknown = options.unknown_category == "zeros"
+    x, differences = encoding.features(table, allow_unknown=allow_unknown, training=training)
+    if known:
+        report_differences(differences)
+    found = _edges(table, x, edges, options)
+    graph = simple_graph(found.source, found.target, len(x), found.weight)
+    if encoding.mean_edge_weight is None and graph.mean_weight is not None:
+        encoding = encoding.model_copy(update={"mean_edge_weight": graph.mean_weight})
     used = {column.column for column in encoding.columns}
     features = [] if known else feature_columns(table, options, encoding.grouping.title)
     positive = None if options.positive is None else text_of(options.positive)
@@ -87,18 +107,52 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
         label_names=list(encoding.label_names),
         group_names=list(encoding.grouping.names),
         node_ids=_node_ids(table, options.id),
+        edge_weight=normalised(graph.edge_weight, encoding.mean_edge_weight),
         provenance={
             "source": "tables",
             "nodes": table.origin,
-            "edges": edges_origin,
+            "edges": found.origin,
             "licence": None,
             "self_loops_removed": graph.self_loops_removed,
             "duplicate_edges_merged": graph.duplicate_edges_merged,
+            "dangling_edges_dropped": found.dangling,
+            "one_way_pairs": graph.one_way_pairs,
+            "edge_columns_ignored": list(found.ignored),
             "columns_left_out": [column for column in features if column not in used],
             "options": options.model_dump() | {"positive": positive},
             "encoding": encoding.model_dump(),
+            **({"differences": [asdict(each) for each in differences]} if known else {}),
         },
     )
+
+
+def options_of(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the tables of a graph were read with, without those that were not given."""
+    options = {name: value for name, value in provenance["options"].items() if value is not None}
+    if provenance["encoding"].get("version") == 2:
+        # At that time the default was to refuse unknown categories: it was hardly ever chosen.
+        options.pop("unknown_category", None)
+    return options
+
+
+def _reading(options: TableOptions) -> dict[str, Any]:
+    """Return how the text files of tables are read."""
+    return {name: getattr(options, name) for name in ("text_encoding", "separator", "decimal")}
+
+
+def _text_columns(options: TableOptions, known: Encoding | None) -> dict[str, type[str]]:
+    """Return the columns of a CSV file that stay text: ids, and numbers that must not be read with a decimal point."""
+    ruled = [column for column, rule in options.columns.items() if rule.decimal == ","]
+    ids = [] if options.id is None else [options.id]
+    return dict.fromkeys([*ids, *(known.text_columns if known else ruled)], str)
+
+
+def report_differences(differences: Sequence[Difference]) -> None:
+    """Log how a new table differs from the fitted one, the first differences in a line each."""
+    for each in differences[:_REPORTED]:
+        logger.warning("%s", each.note)
+    if len(differences) > _REPORTED:
+        logger.warning("and %d more differences from the fitted table", len(differences) - _REPORTED)
 
 
 def similarity_origin(similarity: float | None) -> dict[str, str | None]:
@@ -113,6 +167,10 @@ def _check_options(edges: bool, options: TableOptions, known: Encoding | None) -
     if sources == 2 or (sources == 0 and known is None):
         given = "both" if sources else "neither"
         raise DataError(f"give a table of 'edges', or a threshold of 'similarity' to make them from (got {given})")
+    if options.edge_weight is not None and not edges and known is None:
+        raise DataError(
+            f"'edge_weight' must be a column of 'edges' (got {options.edge_weight!r} without a table of edges)"
+        )
     title = TIMES.join(options.sensitive_columns)
     if known is not None and (known.label, known.grouping.title) != (options.label, title):
         expected, got = f"{known.label!r} and {known.grouping.title!r}", f"{options.label!r} and {title!r}"
@@ -123,6 +181,8 @@ def _check_nodes(nodes: Table, options: TableOptions) -> None:
     """Refuse an empty table, a column of ids without a role, and by option missing sensitive values."""
     if nodes.frame.empty:
         raise DataError("'nodes' must have at least one row (got an empty table)")
+    if has_no_header(nodes) and any(column not in nodes for column in options.roles["label"]):
+        raise DataError(f"'nodes' has no column {options.label!r}: {NO_HEADER.format(listed(nodes.columns))}")
     mentioned = [*options.drop, *(options.features or ()), *chain(*options.roles.values())]
     for column in nodes.columns if options.id is None else ():
         if column.lower() in _ID_NAMES and column not in mentioned:
@@ -138,7 +198,18 @@ def _check_nodes(nodes: Table, options: TableOptions) -> None:
             )
 
 
-def _split(nodes: Table, y: Ints, sens: Ints, encoding: Encoding, options: TableOptions) -> Split:
+def has_no_header(table: Table) -> bool:
+    """Return whether the names of the columns of a text file are data: numbers as in the columns they are above."""
+    if table.typed:
+        return False
+    numbers = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
+    names = pd.to_numeric(pd.Series(numbers, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    spans = [(table[name].min(), table[name].max()) for name in numbers]
+    fits = [2 * low - high <= number <= 2 * high - low for number, (low, high) in zip(names, spans, strict=True)]
+    return len(fits) > 0 and all(fits)
+
+
+def _split(nodes: Table, y: Ints, sens: Ints, labels: list[str], groups: list[str], options: TableOptions) -> Split:
     if options.split is not None:
         split = split_by_column(nodes[options.split], y)
     elif options.encoding is not None:
@@ -146,41 +217,29 @@ def _split(nodes: Table, y: Ints, sens: Ints, encoding: Encoding, options: Table
     else:
         split = stratified_split(y, sens, fractions=options.fractions, seed=options.seed)
     if options.encoding is None:
-        check_split(split, y, "label", encoding.label_names)
-        check_split(split, sens, "group", encoding.grouping.names)
+        check_split(split, y, "label", labels)
+        check_split(split, sens, "group", groups)
     return split
 
 
-def edge_ends(edges: Table, source: str | None, target: str | None) -> "list[pd.Series[Any]]":
-    """Return both ends of each edge: the columns with these names, by default the first two."""
-    if len(edges.columns) < 2:
-        raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
-    source, target = source or edges.columns[0], target or edges.columns[1]
-    if source == target:
-        raise DataError(f"'source' and 'target' must be different columns of 'edges' (both are {source!r})")
-    return [edges[source], edges[target]]
-
-
-def _edges(
-    nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions
-) -> tuple[Ints, Ints, dict[str, str | None]]:
-    """Return both ends of the edges and where they come from."""
+def _edges(nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions) -> EdgeList:
     if edges is None:
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
-        return pairs[:, 0], pairs[:, 1], similarity_origin(options.similarity)
-    text_columns = None if options.id is None else str
-    table = read_table(edges, "edges", text_encoding=options.text_encoding, text_columns=text_columns)
-    ends = edge_ends(table, options.source, options.target)
-    if table.frame.empty:
-        logger.warning("'edges' has no rows: the graph has no edges")
-    ids: pd.Index[Any] = pd.RangeIndex(len(x))
-    if options.id is not None:
-        column = nodes[options.id]
-        if nodes.typed != table.typed:  # in a CSV file, ids are text
-            column, ends = as_text(column), [as_text(end) for end in ends]
-        ids = checked_ids(column)
-    return positions(ends[0], ids), positions(ends[1], ids), table.origin
+        return EdgeList(pairs[:, 0], pairs[:, 1], origin=similarity_origin(options.similarity))
+    text_columns, texts = (None, None) if options.id is None else (str, as_text(nodes[options.id]))
+    names = header_names(lambda cell: texts is not None and bool((texts == cell).any()), options)
+    table = read_table(edges, "edges", **_reading(options), text_columns=text_columns, names=names)
+    if options.id is None:
+        return edge_list(table, pd.RangeIndex(len(x)), options)
+    as_texts = nodes.typed != table.typed  # in a CSV file, ids are text
+    ids = checked_ids(as_text(nodes[options.id]) if as_texts else nodes[options.id])
+    return edge_list(table, ids, options, as_texts=as_texts)
+
+
+def normalised(weight: Floats | None, mean: float | None) -> NDArray[np.float32] | None:
+    """Return weights of edges divided by their mean: an edge of mean weight counts as one without weights does."""
+    return None if weight is None else (weight / (mean or 1.0)).astype(np.float32)
 
 
 def _node_ids(nodes: Table, id: str | None) -> list[Any]:

@@ -123,6 +123,7 @@ class NodeClassifier(Estimator, ABC):
         if task.num_features != expected:
             raise DataError(f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})")
         self._check_names("feature_names", task.feature_names)
+        self._check_weights(task)
         if reference == "fitted":
             self._check_names("group_names", task.group_names)
         program.eval()
@@ -273,11 +274,24 @@ class NodeClassifier(Estimator, ABC):
 
     def _check_task(self, task: Task) -> None:
         """Raise `DataError` if the method cannot be fitted to this graph; called before training."""
+        self._check_weights(task)
         for what, where, number in (("labels", "y", task.num_classes), ("groups", "sens", task.num_groups)):
             if what in self.takes_two and number != 2:
                 raise DataError(f"'data.{where}' must have 2 {what} for {type(self).__name__} (got {number})")
         if self.postprocess == "thresholds":
             check_thresholds(task)
+
+    def _check_weights(self, task: Task) -> None:
+        """Refuse weights of edges that would be ignored: attention learns its own, some methods change the edges."""
+        if task.edge_weight is None:
+            return
+        attends = "gat" in (getattr(self, "backbone", None), getattr(self, "encoder", None))
+        if attends or not self.takes_edge_weights:
+            what = f"{self.name!r}{' with attention' if self.takes_edge_weights else ''}"
+            raise DataError(
+                f"'data.edge_weight' must be left out for {what}, which does not use weights of edges "
+                f"(with tables: unweighted=True in place of 'edge_weight')"
+            )
 
     def _accept(self, program: Program, progress: FitState, header: dict[str, Any], task: Task) -> None:
         selected = progress.selected  # raises `DivergedError` if there is none

@@ -47,6 +47,7 @@ class Constant(NodeClassifier):
 
     name = "constant"
     summary = "the most frequent label for every node; its group differences are 0"
+    takes_edge_weights = True
     recommended_training = Training(epochs=1)
     learns_by_epochs = False
 
@@ -87,6 +88,7 @@ class Logistic(NodeClassifier):
 
     name = "logistic"
     summary = "logistic regression on the features, no graph, no fairness"
+    takes_edge_weights = True
     recommended_training = Training(epochs=1)
     learns_by_epochs = False
 
@@ -154,6 +156,7 @@ class ExponentiatedGradient(NodeClassifier):
 
     name = "exponentiated-gradient"
     summary = "mixture of logistic regressions under a constraint on the groups' rates, no graph"
+    takes_edge_weights = True
     stage = "in-processing"
     needs_groups = "training"
     switched_off: ClassVar[Mapping[str, Any]] = {"max_iter": 0}

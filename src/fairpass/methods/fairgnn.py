@@ -47,6 +47,7 @@ class FairGNN(networks.Published):
 
     name = "fairgnn"
     summary = "adversarial debiasing, with sensitive attributes known for only some nodes"
+    takes_edge_weights = True
     stage = "in-processing"
     needs_groups = "training"
     switched_off: ClassVar[Mapping[str, Any]] = {"alpha": 0.0, "beta": 0.0}

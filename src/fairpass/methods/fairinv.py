@@ -68,6 +68,7 @@ class FairINV(networks.Published):
 
     name = "fairinv"
     summary = "equal losses over environments that are inferred without any groups"
+    takes_edge_weights = True
     stage = "in-processing"
     needs_groups = "never"
     switched_off: ClassVar[Mapping[str, Any]] = {"environments": 1}

@@ -54,6 +54,7 @@ class FairVGNN(networks.Published):
 
     name = "fairvgnn"
     summary = "learns to mask the features that give the group away to a discriminator"
+    takes_edge_weights = True
     stage = "in-processing"
     needs_groups = "training"
     # Masks are still drawn, and weights clipped by them, but neither learns anything about the groups.

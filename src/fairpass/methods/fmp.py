@@ -58,6 +58,7 @@ class FMP(NodeClassifier):
 
     name = "fmp"
     summary = "message passing with a primal-dual step towards equal mean predictions"
+    takes_edge_weights = True
     stage = "in-processing"
     needs_groups = "prediction"
     switched_off: ClassVar[Mapping[str, Any]] = {"lambda_f": 0.0}

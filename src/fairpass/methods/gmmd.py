@@ -80,6 +80,7 @@ class GMMD(GMMDOptions, NodeClassifier):
 
     name = "gmmd"
     summary = "message passing that minimises the discrepancy between groups, exact over all nodes"
+    takes_edge_weights = True
     stage = "in-processing"
     needs_groups = "prediction"
     # The stable step has kernel steps of its own, the paper's step only a weight.
@@ -150,6 +151,13 @@ class GMMD(GMMDOptions, NodeClassifier):
             for size in task.group_sizes:
                 options["lambda_f"] *= size if self.sample is None else min(size, self.sample)
         return self.propagation(**options, channels=task.num_classes - (self.columns == "centred"))
+
+    def _check_weights(self, task: Task) -> None:
+        super()._check_weights(task)
+        if task.edge_weight is not None and callable(self.encoder):
+            raise DataError(
+                "'data.edge_weight' must be left out for an 'encoder' that is called with 'edge_index' alone"
+            )
 
     def _check_task(self, task: Task) -> None:
         super()._check_task(task)

@@ -24,6 +24,7 @@ class GCN(NodeClassifier):
 
     name = "gcn"
     summary = "graph convolutional network, no fairness"
+    takes_edge_weights = True
     backbone: ClassVar[EncoderKind] = "gcn"
 
     @property
@@ -47,6 +48,7 @@ class GAT(GCN):
 
     name = "gat"
     summary = "graph attention network, no fairness"
+    takes_edge_weights = False  # attention learns its own
     backbone = "gat"
 
 
@@ -87,6 +89,7 @@ class Thresholds(NodeClassifier):
     summary = "a plain method with a threshold for each group, which must be known to predict"
     stage = "post-processing"
     needs_groups = "prediction"
+    takes_edge_weights = True  # if its base does
     switched_off: ClassVar[Mapping[str, Any]] = {"per_group": False}
     recommended_training = Training(epochs=1)  # of the default base
 
@@ -104,6 +107,9 @@ class Thresholds(NodeClassifier):
 
     def build(self, task: Task) -> Program:
         return self._plain.build(task)
+
+    def _check_weights(self, task: Task) -> None:
+        self._plain._check_weights(task)
 
     @property
     def _plain(self) -> NodeClassifier:

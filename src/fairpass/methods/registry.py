@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from fairpass.errors import FairpassError
+from fairpass.errors import FairpassError, suggestion
 from fairpass.methods.base import FilePath, NodeClassifier
 
 OWN: dict[str, str] = {
@@ -64,7 +64,7 @@ def method(name: str) -> type[NodeClassifier]:
         if not (isinstance(loaded, type) and issubclass(loaded, NodeClassifier)):
             raise UnknownMethodError(f"method {name!r} must be a subclass of NodeClassifier (got {loaded!r})")
         return loaded
-    raise UnknownMethodError(f"'method' must be one of {', '.join(names())} (got {name!r})")
+    raise UnknownMethodError(f"'method' must be one of {', '.join(names())} (got {name!r}{suggestion(name, names())})")
 
 
 def load_model(path: FilePath, *, device: str | None = None, **code: Callable[..., Any]) -> NodeClassifier:

@@ -55,7 +55,8 @@ class SparseOperator:
                 `"gin_mean"` divides each of its rows by the row's sum; `"sage"` is the mean over the neighbours,
                 :math:`D^{-1}A`; `"gat"` has an entry 1 for each neighbour and for the node itself, the places of
                 attention weights.
-            edge_weight: `(E,)`, all ones by default.
+            edge_weight: `(E,)`, the entries of :math:`A`, all ones by default: sums and means over neighbours become
+                weighted ones. A node itself counts like an edge of weight 1. `"gat"` has no use for them.
             epsilon: GIN's weight of a node itself.
         """
         check_edge_index(edge_index, num_nodes)

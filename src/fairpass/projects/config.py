@@ -1,5 +1,6 @@
 """The settings file of a project, `fairpass.toml`; descriptions of fields are comments in a new one."""
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 from fairpass.datasets.options import TableOptions
-from fairpass.errors import FairpassError, did_you_mean, validation_message
+from fairpass.errors import FairpassError, did_you_mean, respelled, suggestion, validation_message
 
 MANIFEST = "manifest.json"  # in the run directory
 # The same as `fairpass.methods.gmmd.Criterion`, without importing torch; a test compares the two.
@@ -44,7 +45,8 @@ def _known_method(name: str, field: ValidationInfo) -> str:
 
     known = [each for each in names() if each != "constant"]  # the constant is always compared with
     if name not in known:
-        raise ValueError(f"'{field.field_name}' must be among {', '.join(known)} (got {name!r})")
+        got = f"got {name!r}{suggestion(name, known)}"
+        raise ValueError(f"'{field.field_name}' must be among {', '.join(known)} ({got})")
     return name
 
 
@@ -216,7 +218,7 @@ for _name, _field in TableOptions.model_fields.items():
     if isinstance(_field.json_schema_extra, dict):
         _section, _key = _field.json_schema_extra["section"], _field.json_schema_extra["key"]
         TABLE_KEYS.setdefault(str(_section), {})[str(_key or _name)] = _name
-_SPELLINGS = {name: f"[{section}] '{key}'" for section, keys in TABLE_KEYS.items() for key, name in keys.items()}
+_PLACES = {name: (section, key) for section, keys in TABLE_KEYS.items() for key, name in keys.items()}
 
 
 def _directory_name(name: str) -> str:
@@ -321,10 +323,33 @@ def _read(kind: type[Model], values: Mapping[str, Any], where: str) -> Model:
         return kind(**values)
     except ValidationError as error:
         message = validation_message(error, kind.model_fields, "key")
-    if kind in (TableOptions, Config):  # options of tables have other names in the file
-        said, bracket, got = message.partition(" (")
-        message = re.sub(r"'(\w+)'", lambda found: _SPELLINGS.get(found[1], found[0]), said) + bracket + got
-    raise ConfigError(where + message)
+    raise ConfigError(where + (in_toml(message) if kind in (TableOptions, Config) else message))
+
+
+def in_toml(message: str) -> str:
+    """Return a message of the library with the options of tables as the settings file has them."""
+    return respelled(message, _toml_key, toml_setting)
+
+
+def _toml_key(name: str) -> str | None:
+    return "[{}] '{}'".format(*_PLACES[name]) if name in _PLACES else None
+
+
+def toml_setting(name: str, value: Any) -> str | None:
+    """Return an option of tables with a value as a line of the settings file, after its section."""
+    return "[{}] {} = {}".format(*_PLACES[name], as_toml(value)) if name in _PLACES else None
+
+
+def as_toml(value: Any) -> str:
+    """Return a value in TOML, which writes texts, numbers and lists like JSON."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(toml_line(key, each) for key, each in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def toml_line(key: str, value: Any) -> str:
+    """Return a key with its value; a key that is not one word is in quotes."""
+    return f"{key if re.fullmatch(r'[A-Za-z0-9_-]+', key) else as_toml(key)} = {as_toml(value)}"
 
 
 def _check_keys(values: Mapping[str, Any], known: Any, where: str) -> None:

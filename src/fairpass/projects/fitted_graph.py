@@ -9,12 +9,16 @@ from typing import Any
 from torch_geometric.data import Data
 
 from fairpass.datasets import from_tables
+from fairpass.datasets.tables import options_of
 from fairpass.errors import DataError
 from fairpass.files import sha256
 from fairpass.projects.config import MANIFEST
 
 # Options that hold for other tables as well; the encoding has all others.
-_LASTING = ("label", "sensitive", "missing_sensitive", "id", "source", "target", "drop", "text_encoding", "similarity")
+_LASTING = (
+    *("label", "sensitive", "missing_sensitive", "id", "source", "target", "edge_weight", "unweighted", "dangling"),
+    *("drop", "text_encoding", "separator", "decimal", "unknown_category", "similarity"),
+)
 # Files of `fairpass run` and `fairpass train` with the provenance of the graph.
 _RECORDS = ("data.json", "evaluation.json")
 _INSTEAD = "give the tables instead, as NODES,EDGES"
@@ -30,7 +34,7 @@ def options_of_fit(
     They are the same as in the fit for the same files. For other tables they are the encoding, the options that do
     not depend on the content, and `others`.
     """
-    options = {name: value for name, value in provenance["options"].items() if value is not None}
+    options = options_of(provenance)
     same_edges = _is_same(edges, provenance["edges"]) or (edges is None and "similarity" in options)
     if _is_same(nodes, provenance["nodes"]) and same_edges:
         return options

@@ -1,86 +1,129 @@
 """The `fairpass.toml` that `fairpass init` writes: every setting, its description and, where guessed, the reason."""
 
-import json
 import os
 import textwrap
 import tomllib
+from collections.abc import Collection
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+from fairpass.datasets.column_kinds import MAX_LEVELS
 from fairpass.datasets.options import TableOptions
-from fairpass.datasets.table_inspection import MAX_LEVELS, Inspection
-from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config
+from fairpass.datasets.table_inspection import Inspection
+from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
 
-# What a new project rarely needs, or what has no effect in one.
-_LEFT_OUT = {"max_levels", "on_constant", "unknown_category"}
 _TEXTS = tomllib.loads(files(__package__).joinpath("template.toml").read_text(encoding="utf-8"))
+# What a new project rarely needs, or what has no effect in one: written only if it is not the default.
+_RARE = set(_TEXTS["rare"])
+_WIDTH = 116
 
 
 def template(
-    found: Inspection, *, folder: Path | str = ".", file: str = "fairpass.toml", text_encoding: str = "utf-8"
+    found: Inspection,
+    *,
+    folder: Path | str = ".",
+    file: str = "fairpass.toml",
+    features: Collection[str] = (),
+    **options: Any,
 ) -> str:
-    """Return the text of a settings file in a folder, which the paths of the tables are relative to."""
-    name, label, sensitive = Path(found.nodes).stem, found.best("label"), found.best("sensitive")
-    question = f"Are predictions of {label} alike for all groups of {sensitive}?" if label and sensitive else ""
-    lines = [_TEXTS["head"].format(file=file, name=name, name_text=_toml(name), question=_toml(question))]
+    """Return the text of a settings file in a folder, which the paths of the tables are relative to.
+
+    Args:
+        found: What is in the tables.
+        folder: Where the file will be.
+        file: Its name.
+        features: The columns among the undecided ones that may be features; the others are left out.
+        options: Options of tables that were given, such as `text_encoding`.
+    """
+    name, label, title = Path(found.nodes).stem, found.best("label"), " and ".join(found.sensitive)
+    question = f"Are predictions of {label} alike for all groups of {title}?" if label and title else ""
+    lines = [_TEXTS["head"].format(file=file, name=name, name_text=as_toml(name), question=as_toml(question))]
     fields = {**TableOptions.model_fields, "nodes": Config.model_fields["nodes"], "edges": Config.model_fields["edges"]}
-    values = {**_values(found, Path(folder)), "text_encoding": text_encoding, "fairness": 0.5}
+    values = {**_values(found, Path(folder), features), **options, "fairness": 0.5}
     sections = {
         **{section: {key: fields[option] for key, option in keys.items()} for section, keys in TABLE_KEYS.items()},
         **{section: model.model_fields for section, model in SECTIONS.items()},
     }
+    rules = sections["features"].pop("columns")
     for section, settings in sections.items():
         lines.append(f"[{section}]")
         for key, field in settings.items():
             option = TABLE_KEYS.get(section, {}).get(key, key)
-            if option in _LEFT_OUT or (option in ("fractions", "seed") and values["split"]):
+            value = values.get(option, TABLE_DEFAULTS.get(option, field.get_default()))
+            if option in _RARE and value == field.get_default():
                 continue
-            lines += [f"# {line}" for line in textwrap.wrap(str(field.description), 116)]
-            lines += [f"# {line}" for line in _reasons(found, option)]
+            if option in ("fractions", "seed") and values["split"]:
+                continue
+            for sentence in (str(field.description), *_reasons(found, option, features)):
+                lines += _comment(sentence)
             if get_origin(field.annotation) is Literal:
-                lines.append(f"# One of {', '.join(map(_toml, get_args(field.annotation)))}.")
-            value = values.get(option, TABLE_DEFAULTS.get(option, field.default))
+                lines.append(f"# One of {', '.join(map(as_toml, get_args(field.annotation)))}.")
             example = _TEXTS["examples"].get(option, '"..."')
-            lines.append(f"# {key} = {example}" if value is None else f"{key} = {_toml(value)}")
+            lines.append(f"# {key} = {example}" if value is None else f"{key} = {as_toml(value)}")
         lines.append("")
+        if section == "features" and values["columns"]:
+            lines += ["[features.columns]", *_comment(str(rules.description))]
+            for column, rule in values["columns"].items():
+                lines += _comment(f"{column!r}: {found.column(column).note}." if found.column(column).note else "")
+                lines.append(toml_line(column, rule))
+            lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 
 
-def _values(found: Inspection, folder: Path) -> dict[str, Any]:
+def _comment(sentence: str) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(sentence, _WIDTH)]
+
+
+def _values(found: Inspection, folder: Path, features: Collection[str]) -> dict[str, Any]:
     """Return the settings that follow from the tables; what is required and was not found is empty, to be filled in."""
-    label, sensitive = found.best("label"), found.best("sensitive")
+    label = found.best("label")
+    asked = [guess.column for guess in found.undecided if guess.column not in features]
     values: dict[str, Any] = {
+        **found.settings,
         "nodes": _relative(found.nodes, folder),
         "edges": None if found.edges is None else _relative(found.edges, folder),
         "similarity": 0.9 if found.edges is None else None,
-        "drop": found.unusable,
+        "drop": [*found.left_out, *asked],
+        "columns": {name: rule for name, rule in found.rules.items() if name not in asked},
         "label": label or "",
-        "sensitive": [sensitive] if sensitive else "",
+        "sensitive": list(found.sensitive) or "",
         **{role: found.best(role) for role in ("id", "source", "target", "split")},
     }
     if label is not None and found.column(label).distinct == 2:
         values["positive"] = max(found.column(label).examples)
-    content = None if sensitive is None else found.column(sensitive)
-    if content is not None and content.kind == "number" and content.distinct > min(10, MAX_LEVELS):
-        values["sens_bins"] = {sensitive: 3}
-    return values
+    contents = [found.column(name) for name in found.sensitive]
+    bins = {each.name: 3 for each in contents if each.kind == "number" and each.distinct > min(10, MAX_LEVELS)}
+    return values | ({"sens_bins": bins} if bins else {})
 
 
-def _reasons(found: Inspection, option: str) -> list[str]:
-    """Return why a column was chosen, and which others there are."""
-    if option in ("nodes", "edges"):
-        rows = {"nodes": found.rows, "edges": found.edge_rows}[option]
-        return [] if rows is None else [f"{rows:,} rows."]
+def _reasons(found: Inspection, option: str, features: Collection[str]) -> list[str]:
+    """Return why a value was chosen, and which others there are."""
     label = found.best("label")
-    if option == "positive" and label is not None and found.column(label).distinct == 2:
-        return [f"One of {' and '.join(map(repr, found.column(label).examples))}."]
-    guesses = found.roles.get(option, ())
+    asked = [guess for guess in found.undecided if guess.column not in features]
+    reasons = {
+        "nodes": [f"{found.rows:,} rows."],
+        "edges": [] if found.edge_rows is None else [f"{found.edge_rows:,} rows."],
+        "drop": [
+            *(f"{name!r} {reason}." for name, reason in found.left_out.items()),
+            *(_TEXTS["undecided"].format(column=repr(each.column), reason=each.reason) for each in asked),
+        ],
+        **{name: [f"{reason}."] for name, reason in found.reasons.items()},
+    }
+    if label is not None and found.column(label).distinct == 2:
+        reasons["positive"] = [f"One of {' and '.join(map(repr, found.column(label).examples))}."]
+    return reasons.get(option) or _guesses(found, option)
+
+
+def _guesses(found: Inspection, role: str) -> list[str]:
+    """Return why a column was chosen for a role, and which others may have it."""
+    guesses = found.roles.get(role, ())
     if not guesses:
-        return ["No column looks like one: write its name here."] if option in ("label", "sensitive") else []
-    first, *others = guesses
-    lines = [f"Why {first.column!r}: {first.reason}."]
-    return lines + ([f"Others: {', '.join(repr(guess.column) for guess in others)}."] if others else [])
+        return ["No column looks like one: write its name here."] if role in ("label", "sensitive") else []
+    chosen = found.sensitive if role == "sensitive" else (found.best(role),)
+    lines = [f"Why {guess.column!r}: {guess.reason}." for guess in guesses if guess.column in chosen]
+    others = [repr(guess.column) for guess in guesses if guess.column not in chosen]
+    return lines + ([f"Others: {', '.join(others)}."] if others else [])
 
 
 def _relative(path: str, folder: Path) -> str:
@@ -88,10 +131,3 @@ def _relative(path: str, folder: Path) -> str:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # on another drive
         return str(path)
-
-
-def _toml(value: Any) -> str:
-    """Return a value in TOML, which writes texts, numbers and lists like JSON."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)

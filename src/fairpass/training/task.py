@@ -33,8 +33,8 @@ class Task:
     """The tensors of one graph, and what is derived from them once and used at every epoch.
 
     Args:
-        data: a PyG `Data` with `x`, `edge_index`, `y` (negative: unlabelled), `sens` (negative: unknown) and masks. Its
-            tensors are used, not copied: nothing may write to them.
+        data: a PyG `Data` with `x`, `edge_index`, `y` (negative: unlabelled), `sens` (negative: unknown), masks and, if
+            the edges have weights, `edge_weight`. Its tensors are used, not copied: nothing may write to them.
         device: where the tensors go.
         need_masks: False to predict on a new graph, where missing labels and groups are all unknown.
     """
@@ -44,6 +44,8 @@ class Task:
         unknown = torch.full((len(data.x),), -1)
         self.x: Tensor = data.x.to(device, torch.get_default_dtype())
         self.edge_index: Tensor = data.edge_index.to(device, torch.long)
+        weight = data.get("edge_weight")
+        self.edge_weight: Tensor | None = None if weight is None else weight.to(device, self.x.dtype)
         self.y: Tensor = (data.y if data.get("y") is not None else unknown).to(device, torch.long)
         self.sens: Tensor = (data.sens if data.get("sens") is not None else unknown).to(device, torch.long)
         self.masks: dict[str, Tensor] = {
@@ -62,10 +64,13 @@ class Task:
         return self.x.device
 
     def operator(self, kind: OperatorKind) -> SparseOperator:
-        """Return the graph's operator for a backbone, built at the first call."""
+        """Return the graph's operator for a backbone with the weights of the edges, built at the first call."""
         if kind not in self._operators:
-            built = SparseOperator.from_edge_index(self.edge_index, self.num_nodes, kind, dtype=self.x.dtype)
-            self._operators[kind] = built
+            if kind == "gat" and self.edge_weight is not None:
+                raise DataError("'data.edge_weight' must not be given to attention, which would ignore it")
+            self._operators[kind] = SparseOperator.from_edge_index(
+                self.edge_index, self.num_nodes, kind, edge_weight=self.edge_weight, dtype=self.x.dtype
+            )
         return self._operators[kind]
 
     @cached_property
@@ -128,7 +133,7 @@ class RememberedTask(Task):
 def fingerprint(data: "Data") -> str:
     """Return a hash of everything a fit depends on, the same for equal graphs."""
     digest = hashlib.sha256()
-    for name in ("x", "edge_index", "y", "sens", *_MASKS):
+    for name in ("x", "edge_index", "edge_weight", "y", "sens", *_MASKS):
         if data.get(name) is not None:
             digest.update(name.encode())
             digest.update(raw_bytes(data[name]))
@@ -145,7 +150,8 @@ def _check_data(data: "Data", for_training: bool) -> None:
         raise DataError("'data' must have 'edge_index' (got 'adj_t' instead; leave the transform ToSparseTensor out)")
     if lacking:
         raise DataError(f"'data' must have {', '.join(needed)} (missing: {', '.join(lacking)})")
-    given = {name: data[name] for name in ("x", "edge_index", "y", "sens", *_MASKS) if data.get(name) is not None}
+    known = ("x", "edge_index", "edge_weight", "y", "sens", *_MASKS)
+    given = {name: data[name] for name in known if data.get(name) is not None}
     for name, value in given.items():
         if not isinstance(value, Tensor):
             raise DataError(f"'data.{name}' must be a tensor (got {type(value).__name__})")
@@ -155,6 +161,8 @@ def _check_data(data: "Data", for_training: bool) -> None:
         check_edge_index(edge_index, len(x))
     except ValueError as error:
         raise DataError(f"'data' is not a graph: {error}") from None
+    if "edge_weight" in given:
+        _check_weights(given.pop("edge_weight"), edge_index.shape[1])
     for name, value in given.items():
         if value.shape != (len(x),):
             raise DataError(f"'data.{name}' must have shape ({len(x)},) (got {tuple(value.shape)})")
@@ -189,6 +197,14 @@ def _check_features(x: Tensor, least: int) -> None:
     bad = int((~torch.isfinite(x)).sum())
     if bad:
         raise DataError(f"'data.x' must be finite (got {bad} NaN or infinite entries)")
+
+
+def _check_weights(weight: Tensor, edges: int) -> None:
+    if weight.shape != (edges,) or not weight.is_floating_point():
+        got = f"shape {tuple(weight.shape)}, {weight.dtype}"
+        raise DataError(f"'data.edge_weight' must be a floating point number for each of {edges} edges (got {got})")
+    if bad := int((~(weight > 0) | torch.isinf(weight)).sum()):
+        raise DataError(f"'data.edge_weight' must be positive and finite (got {bad} others)")
 
 
 def _check_names(data: "Data", features: int) -> None:

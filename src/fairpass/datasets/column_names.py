@@ -1,0 +1,42 @@
+"""What the name of a column says about its role: words in several languages, the most telling first."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+LABEL_WORDS = (
+    *("label", "target", "y", "class", "outcome", "decision", "result", "default", "approved", "granted", "hired"),
+    *("accepted", "admitted", "paid", "repaid", "churn", "churned", "fraud", "recidivism", "recid", "status"),
+    *("entscheidung", "ergebnis", "zielwert", "decision", "resultat", "etiquette", "resultado", "etiqueta"),
+)
+SENSITIVE_WORDS = (
+    *("sex", "gender", "race", "ethnicity", "ethnic", "religion", "nationality", "citizenship", "foreign"),
+    *("minority", "disability", "disabled", "handicap", "orientation", "marital", "married", "age"),
+    *("geschlecht", "herkunft", "nationalitat", "staatsangehorigkeit", "behinderung", "konfession", "alter"),
+    *("sexe", "genre", "nationalite", "origine", "ethnie", "sexo", "genero", "raza", "raca", "nacionalidad"),
+    *("nacionalidade", "etnia", "sesso", "genere", "nazionalita", "geslacht", "nationaliteit", "afkomst"),
+    *("origin", "birth", "birthdate", "birthday", "birthplace", "dob", "born", "geburtsdatum", "naissance", "edad"),
+    *("pregnant", "pregnancy", "veteran", "caste", "skin", "immigrant", "native", "language", "pronoun", "pronouns"),
+)
+ID_WORDS = (
+    *("id", "ids", "node", "key", "uid", "uuid", "name", "number", "no", "nr", "nummer", "kennung", "personalnummer"),
+    *("kundennummer", "matricule", "identifiant", "numero", "codigo"),
+)
+END_WORDS = ("source", "target", "from", "to", "src", "dst", "one", "other", "a", "b", "u", "v")
+WEIGHT_WORDS = (
+    *("weight", "weights", "w", "strength", "count", "counts", "amount", "score", "frequency", "freq", "times"),
+    *("intensity", "similarity", "gewicht", "poids", "peso"),
+)
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words in a name, in lower case without accents: "GoodCustomer_id" has good, customer and id."""
+    plain = "".join(mark for mark in unicodedata.normalize("NFKD", name) if not unicodedata.combining(mark))
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", plain)]
+
+
+def named(name: str, words: Sequence[str]) -> float:
+    """Return how likely a name is, between 0 and 1, by which of the words it begins or ends with."""
+    parts = words_of(name)
+    places = [words.index(word) for word in {*parts[:1], *parts[-1:]} if word in words]
+    return 1 - min(places) / len(words) if places else 0.0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from fairpass.datasets.encoding import TIMES
+from fairpass.datasets.grouping import TIMES
 from fairpass.files import finite
 from fairpass.metrics.group_figures import calibration
 from fairpass.report.measures import Predicted, confusions

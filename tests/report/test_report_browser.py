@@ -174,7 +174,7 @@ def test_the_appendix_opens_from_the_contents(opened: Opened) -> None:
     details = opened.page.locator("section.folded details:has(> summary #r1-theory)")
     assert details.get_attribute("open") is None
     opened.page.locator("nav a[href='#r1-theory']").click()
-    assert details.get_attribute("open") is not None
+    opened.page.wait_for_selector("section.folded > details[open] #r1-theory")  # after the event of the new address
 
 
 @pytest.mark.parametrize("width", [1280, 390])

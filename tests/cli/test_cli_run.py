@@ -1,6 +1,7 @@
 """`fairpass run`: from tables to a report, and one clear sentence for whatever is wrong with them."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -12,6 +13,8 @@ from typer.testing import Result
 
 from fairpass.cli.run import StepName
 from fairpass.methods import load_model
+from fairpass.projects.config import load_config
+from fairpass.projects.pipeline import run_project
 from fairpass.projects.steps import STEPS
 
 Run = Callable[..., Result]
@@ -19,14 +22,22 @@ RunJson = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that the tests of this file share, in the order they are written in."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that has been run once."""
     folder = tmp_path_factory.mktemp("applicants")
-    write_project(folder)
+    run_project(load_config(write_project(folder)))
     return folder
 
 
-def test_from_tables_to_a_report(run: Run, folder: Path) -> None:
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it: no test depends on another."""
+    return Path(shutil.copytree(finished, tmp_path / "applicants"))
+
+
+def test_from_tables_to_a_report(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path
+    write_project(folder)
     result = run("run", folder / "fairpass.toml")
     assert result.exit_code == 0, result.output
     assert [line.split()[0] for line in result.stderr.splitlines()] == list(STEPS)

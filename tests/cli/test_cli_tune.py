@@ -43,6 +43,19 @@ def test_best_and_front_are_shown_and_kept(run: Run, tmp_path: Path) -> None:
     assert lines[-1] == f"tuned.json, front.png and front.svg are in {out}."
 
 
+def test_a_plain_method_gets_the_same_budget(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    document = run_json(*QUICK, "--trials", "2", "--against", "gcn", "--out", tmp_path, "--json")
+    assert len(document["against"]["points"]) == len(document["points"]) == 2
+    assert document["against"]["method"] == "gcn"
+    result = run(*QUICK, "--trials", "2", "--against", "gcn", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "2 and 2 configurations were tried with the same budget" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("tuned.json, against.json, front.png and front.svg are in")
+    wrong = run(*QUICK, "--trials", "2", "--against", "gnc", "--out", tmp_path)
+    assert wrong.exit_code == 1
+    assert "did you mean 'gcn'?" in wrong.stderr
+
+
 def test_same_command_goes_on(run_json: RunJson, tmp_path: Path) -> None:
     settings = (*QUICK, "--method", "gcn", "--set", "hidden=8", "--weight-decay", "0.001", "--out", tmp_path, "--json")
     first = run_json(*settings, "--trials", "2")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairpass.tuning import Budget, Progress, Tuned
 
 
-TUNED, STUDY, PICTURES = "tuned.json", "study.db", ("front.png", "front.svg")
+TUNED, AGAINST, STUDY, PICTURES = "tuned.json", "against.json", "study.db", ("front.png", "front.svg")
 _DEFAULT_BUDGET = "10m"
 _STEPS = 1000  # of the bar
 
@@ -36,6 +36,7 @@ def tune(
     strategy: Strategy = "tpe",
     seeds: int = 3,
     settings: list[str] | None = None,
+    against: str | None = None,
     storage: str | None = None,
     out: Path | None = None,
 ) -> Result:
@@ -48,6 +49,7 @@ def tune(
         budget = _DEFAULT_BUDGET
     limit = Budget(trials=trials, seconds=None if budget is None else parse_time(budget))
     found = methods.method(method)
+    other = None if against is None else methods.method(against)
     fixed = {**parse_parameters(found, settings or ()), **training.given(found.default_training())}
     data = graph.load()
     choose_threads(data)
@@ -57,12 +59,20 @@ def tune(
     tuned = _search(data, method, limit, strategy=strategy, seeds=seeds, fixed=fixed, storage=url)
     title = f"{method} on {title_of(data)}"
     tuned.save(directory / TUNED)
+    plain = None
+    if other is not None and against is not None:
+        same = training.given(other.default_training())
+        plain = _search(data, against, limit, strategy=strategy, seeds=seeds, fixed=same, storage=url)
+        plain.save(directory / AGAINST)
     for name in PICTURES:
         draw_front(tuned, directory / name, title=title)
-    yield tuned.to_dict()
+    yield tuned.to_dict() | ({} if plain is None else {"against": plain.to_dict()})
     _show(title, tuned, seeds)
+    if plain is not None:
+        _show_both(tuned, plain)
     print_line("")
-    print_line(f"{TUNED}, {' and '.join(PICTURES)} are in {directory}.")
+    files = [TUNED, *PICTURES] if plain is None else [TUNED, AGAINST, *PICTURES]
+    print_line(f"{', '.join(files[:-1])} and {files[-1]} are in {directory}.")
 
 
 def _search(data: "Data", method: str, limit: "Budget", *, storage: str, **settings: Any) -> "Tuned":
@@ -98,6 +108,24 @@ def _show(title: str, tuned: "Tuned", seeds: int) -> None:
     section("Configurations of the front", facts(configurations))
     if notes := list(_notes(tuned)):
         section("What to know", bullets(notes))
+
+
+def _show_both(tuned: "Tuned", plain: "Tuned") -> None:
+    """Print the best configuration beside the most useful one of another method, which had the same budget."""
+    from fairpass.metrics.catalog import SELECTION
+    from fairpass.tuning import choose
+
+    rows = {f"{tuned.method}, best": tuned.best, f"{plain.method}, most useful": choose(plain.points, fairness=0.0)}
+    columns = ["", *(f"{split}\n{metric.symbol}" for split in ("val", "test") for metric in SELECTION)]
+    lines = [
+        [
+            name,
+            *(percent(half.get(m.label, math.nan)) for half in (point.validation, point.test or {}) for m in SELECTION),
+        ]
+        for name, point in rows.items()
+    ]
+    counts = f"{len(tuned.points)} and {len(plain.points)} configurations were tried with the same budget"
+    section(f"Against {plain.method}", table(columns, lines, narrow=True), Text(f"{counts}, in percent", style="dim"))
 
 
 def _in_words(value: Any) -> str:

@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from tests.projects.applicants import applicants, write_project
 
@@ -32,7 +33,7 @@ def test_every_line_that_is_not_set_can_be_set(tmp_path: Path) -> None:
     text = template(inspect_tables(tmp_path / "applicants.csv", tmp_path / "acquaintances.csv"))
     settings = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
     assert settings["groups"].keys() == {"sensitive", "bins", "min_size", "small", "missing", "as_feature"}
-    assert settings["choice"].keys() == Choice.model_fields.keys()
+    assert settings["choice"].keys() == Choice.model_fields.keys() - {"check"}
     assert settings["tuning"] == Tuning().model_dump()
 
 
@@ -53,7 +54,18 @@ def test_a_binary_label_has_a_positive_value(tmp_path: Path) -> None:
     table = applicants()
     table["decision"] = table["decision"].replace("referred", "declined")
     text = template(inspect_tables(table))
-    assert 'positive = "declined"' in text
+    assert 'positive = "approved"' in text  # and not the last in the alphabet
+    table["decision"] = table["decision"].replace({"approved": "b", "declined": "a"})
+    assert 'positive = "b"' in template(inspect_tables(table))
+
+
+def test_few_labels_set_no_safety_nodes_aside(tmp_path: Path) -> None:
+    few = applicants()
+    many = pd.concat([few] * 10).assign(applicant=[f"A-{i}" for i in range(10 * len(few))])
+    for table, fractions in ((few, [0.5, 0.25, 0.25]), (many, [0.4, 0.2, 0.2, 0.2])):
+        text = template(inspect_tables(table))
+        assert tomllib.loads(text)["split"]["fractions"] == fractions
+        assert ("by cross-fitting" in text) == (table is few)
 
 
 def test_a_number_is_cut_into_bins(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the name of a column says about its role: words in several languages, the most telling first."""
+"""What names say: of a column about its role, of a label about which is the positive one; in several languages."""
 
 import re
 import unicodedata
@@ -28,6 +28,29 @@ WEIGHT_WORDS = (
     *("intensity", "similarity", "gewicht", "poids", "peso"),
 )
 
+# What people ask for, and what they do not.
+_WANTED = (
+    *(
+        "approved",
+        "accepted",
+        "granted",
+        "admitted",
+        "hired",
+        "yes",
+        "true",
+        "good",
+        "paid",
+        "repaid",
+        "passed",
+        "high",
+    ),
+    *("over", "success", "positive", "genehmigt", "bewilligt", "angenommen", "ja", "oui", "si", "accepte", "accorde"),
+)
+_UNWANTED = (
+    *("declined", "rejected", "refused", "denied", "no", "not", "false", "bad", "unpaid", "failed", "low", "under"),
+    *("negative", "abgelehnt", "nein", "non", "refuse", "rechazado", "rifiutato"),
+)
+
 
 def words_of(name: str) -> list[str]:
     """Return the words in a name, in lower case without accents: "GoodCustomer_id" has good, customer and id."""
@@ -40,3 +63,13 @@ def named(name: str, words: Sequence[str]) -> float:
     parts = words_of(name)
     places = [words.index(word) for word in {*parts[:1], *parts[-1:]} if word in words]
     return 1 - min(places) / len(words) if places else 0.0
+
+
+def positive_of(values: Sequence[str]) -> str:
+    """Return which of two labels people most likely ask for; the larger one if their words do not say."""
+    for value, other in (values[:2], values[1::-1]):
+        if not {*words_of(value)}.isdisjoint(_WANTED) and {*words_of(value)}.isdisjoint(_UNWANTED):
+            return value
+        if not {*words_of(other)}.isdisjoint(_UNWANTED):
+            return value
+    return max(values)

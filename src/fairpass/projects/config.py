@@ -30,6 +30,10 @@ TABLE_DEFAULTS: Mapping[str, Any] = {
 LIMIT_NAMES = ("max_dp", "max_eo", "min_impact_ratio")
 
 
+# With fewer labelled nodes, a safety set that is large enough to show anything leaves too few to train on.
+FEW_LABELS = 1_000
+
+
 class ConfigError(FairpassError, ValueError):
     """A settings file is invalid."""
 

@@ -21,12 +21,11 @@ from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
 from fairpass.metrics.detectable import detectable
 from fairpass.metrics.promise import CheckedOn, Promise, check_promise
+from fairpass.projects.config import FEW_LABELS
 from fairpass.training import Task
 from fairpass.tuning import Decision, Point, candidates, decide
 
 FOLDS = 5
-# With fewer labelled nodes, a safety set that is large enough to show anything leaves too few to train on.
-FEW_LABELS = 1_000
 
 # Trains a configuration with one seed.
 Fit = Callable[[Point, Data], NodeClassifier]

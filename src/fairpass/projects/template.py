@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from fairpass.datasets.column_kinds import MAX_LEVELS
+from fairpass.datasets.column_names import positive_of
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_inspection import Inspection
-from fairpass.projects.config import SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
+from fairpass.projects.config import FEW_LABELS, SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
 
 _TEXTS = tomllib.loads(files(__package__).joinpath("template.toml").read_text(encoding="utf-8"))
 # What a new project rarely needs, or what has no effect in one: written only if it is not the default.
@@ -91,7 +92,9 @@ def _values(found: Inspection, folder: Path, features: Collection[str]) -> dict[
         **{role: found.best(role) for role in ("id", "source", "target", "split")},
     }
     if label is not None and found.column(label).distinct == 2:
-        values["positive"] = max(found.column(label).examples)
+        values["positive"] = positive_of(found.column(label).examples)
+    if _has_few_labels(found):
+        values["fractions"] = TableOptions.model_fields["fractions"].get_default()
     contents = [found.column(name) for name in found.sensitive]
     bins = {each.name: 3 for each in contents if each.kind == "number" and each.distinct > min(10, MAX_LEVELS)}
     return values | ({"sens_bins": bins} if bins else {})
@@ -104,6 +107,7 @@ def _reasons(found: Inspection, option: str, features: Collection[str]) -> list[
     reasons = {
         "nodes": [f"{found.rows:,} rows."],
         "edges": [] if found.edge_rows is None else [f"{found.edge_rows:,} rows."],
+        "fractions": [_TEXTS["few_labels"]] if _has_few_labels(found) else [],
         "drop": [
             *(f"{name!r} {reason}." for name, reason in found.left_out.items()),
             *(_TEXTS["undecided"].format(column=repr(each.column), reason=each.reason) for each in asked),
@@ -113,6 +117,11 @@ def _reasons(found: Inspection, option: str, features: Collection[str]) -> list[
     if label is not None and found.column(label).distinct == 2:
         reasons["positive"] = [f"One of {' and '.join(map(repr, found.column(label).examples))}."]
     return reasons.get(option) or _guesses(found, option)
+
+
+def _has_few_labels(found: Inspection) -> bool:
+    label = found.best("label")
+    return label is not None and found.rows - found.column(label).missing < FEW_LABELS
 
 
 def _guesses(found: Inspection, role: str) -> list[str]:

@@ -131,6 +131,10 @@ def test_report_has_the_same_numbers(run: Run, run_json: RunJson, tmp_path: Path
     # Trained again, with the same outcome.
     assert [run.evaluation for run in Comparison.load(out).runs] == [run.evaluation for run in before.runs]
     assert "<h1>German Credit: 2 methods compared</h1>" in (directory / "report.html").read_text()
+    assert evidence.neighbourhoods == {}
+    assert (directory / "report.json").is_file()
+    assert run(*QUICK, "--out", out, "--report", directory, "--include-people").exit_code == 0
+    assert "A closer look at people" in (directory / "report.html").read_text()
 
 
 def test_report_leaves_out_what_failed(run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

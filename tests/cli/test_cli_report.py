@@ -1,5 +1,6 @@
 """`fairpass report`: stored evidence in, one page out."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def test_page_is_written(run: Run, evidence: Evidence, tmp_path: Path) -> None:
     out = tmp_path / "pages" / "report.html"
     result = run("report", tmp_path / "run", "--out", out)
     assert result.exit_code == 0, result.output
-    assert result.stdout == f"The report is {out}.\n"
+    assert result.stdout == f"The report is {out}, and its figures are in {out.with_name('report.json')}.\n"
     assert result.stderr == ""
     assert "<h1>Made up</h1>" in out.read_text()
 
@@ -34,8 +35,9 @@ def test_page_is_written(run: Run, evidence: Evidence, tmp_path: Path) -> None:
 def test_default_place(run: Run, evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = evidence.save("evidence.json")
-    assert run("report", file).stdout == "The report is report.html.\n"
+    assert run("report", file).stdout == "The report is report.html, and its figures are in report.json.\n"
     assert Path("report.html").is_file()
+    assert json.loads(Path("report.json").read_text())["kind"] == "fairpass report"
 
 
 def test_several_as_json(run_json: Callable[..., Any], evidence: Evidence, tmp_path: Path) -> None:
@@ -44,8 +46,36 @@ def test_several_as_json(run_json: Callable[..., Any], evidence: Evidence, tmp_p
     out = tmp_path / "report.html"
     document = run_json("report", tmp_path / "runs", "--out", out, "--json")
     audit = {"title": "Made up", "chosen": "gcn", "made": evidence.made}
-    assert document == {"report": str(out), "audits": [audit, audit]}
+    assert document == {"report": str(out), "figures": str(out.with_suffix(".json")), "audits": [audit, audit]}
     assert out.read_text().count("<article") == 2
+
+
+def test_a_model_card(run: Run, evidence: Evidence, tmp_path: Path) -> None:
+    evidence.save(tmp_path / "runs" / "a")
+    card, out = tmp_path / "card.md", tmp_path / "report.html"
+    result = run("report", tmp_path / "runs", "--out", out, "--model-card", card)
+    assert result.stdout.endswith(f"The model card is {card}.\n")
+    assert card.read_text().startswith("---\nlibrary_name:")
+    evidence.save(tmp_path / "runs" / "b")
+    result = run("report", tmp_path / "runs", "--out", out, "--model-card", card)
+    assert result.exit_code == 1
+    assert "--model-card is about one model (got the evidence of 2 audits)" in result.stderr
+
+
+def test_people_must_be_in_the_evidence(run: Run, evidence: Evidence, tmp_path: Path) -> None:
+    evidence.save(tmp_path)
+    out = tmp_path / "report.html"
+    result = run("report", tmp_path, "--out", out, "--include-people")
+    assert result.exit_code == 1
+    assert "the evidence has no people to include: collect it again with --include-people" in result.stderr
+    assert not out.exists()
+    data = fairpass.synthetic(120, seed=3)
+    model = GCN(training=Training(epochs=2)).fit(data)
+    collect(data, {"gcn": [model]}, title="Somebody", include_people=True).save(tmp_path)
+    assert run("report", tmp_path, "--out", out, "--include-people").exit_code == 0
+    assert "A closer look at people" in out.read_text()
+    assert run("report", tmp_path, "--out", out).exit_code == 0
+    assert "A closer look at people" not in out.read_text()
 
 
 @pytest.mark.parametrize(

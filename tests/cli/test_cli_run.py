@@ -69,6 +69,14 @@ def test_another_choice_does_not_tune_again(run_json: RunJson, folder: Path) -> 
     assert document["reason"] == "It is the fairest on the validation front."
 
 
+def test_people_on_the_report(run_json: RunJson, folder: Path) -> None:
+    page = folder / "runs/applicants/report.html"
+    assert "A-0" not in page.read_text()
+    document = run_json("run", folder / "fairpass.toml", "--include-people", "--json")
+    assert document["made"] == ["report"]
+    assert "A-0" in page.read_text()
+
+
 @pytest.mark.parametrize(("limit", "verdict", "code"), [("1", "shown", 0), ("0.001", "not shown", 3)])
 def test_a_limit_is_checked_and_marked(run: Run, folder: Path, limit: str, verdict: str, code: int) -> None:
     made = run("run", folder / "fairpass.toml", "--max-dp", limit, "--check", "safety", "--json")
@@ -80,6 +88,8 @@ def test_a_limit_is_checked_and_marked(run: Run, folder: Path, limit: str, verdi
     assert model.promise_ is not None
     assert model.promise_.to_dict() == document["promise"]
     assert set(pd.read_csv(results / "predictions.csv")["promise"]) == {verdict}
+    assert f"The limit asked for: {verdict}." in (results / "report.html").read_text()
+    assert json.loads((results / "report.json").read_text())["audits"][0]["promise"]["verdict"] == verdict
     # The same check alone, on the same nodes, gives the same answer.
     tables = ["--nodes", folder / "applicants.csv", "--edges", folder / "acquaintances.csv"]
     alone = run("check", results / "model.safetensors", *tables, "--max-dp", limit, "--json")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairpass.errors import DataError
-from fairpass.metrics import bootstrap_intervals, evaluate
+from fairpass.metrics import bootstrap_intervals, evaluate, paired_differences
 from fairpass.metrics.bootstrap import draw_weights
 from fairpass.metrics.inputs import Sample
 
@@ -95,3 +95,40 @@ def test_wrong_arguments(make_problem: Make) -> None:
         bootstrap_intervals(p.y, p.scores, sens=p.sens, resamples=0)
     with pytest.raises(DataError, match=r"'level' must lie between 0 and 1 \(got 95\)"):
         bootstrap_intervals(p.y, p.scores, sens=p.sens, level=95)
+
+
+def _two_predictors(n: int = 400) -> tuple[Sample, Sample, Sample]:
+    generator = torch.Generator().manual_seed(3)
+    y, sens = (torch.randint(2, (n,), generator=generator) for _ in range(2))
+    noise = torch.rand(n, generator=generator)
+    fair, unfair = 0.3 * y + 0.6 * noise, 0.3 * y + 0.4 * sens + 0.3 * noise
+    return tuple(Sample(y, None, sens, scores=scores) for scores in (fair, unfair, fair.clone()))  # type: ignore[return-value]
+
+
+def test_a_predictor_does_not_differ_from_itself() -> None:
+    first, _, same = _two_predictors()
+    assert set(paired_differences(first, same, resamples=50).values()) == {(0.0, 0.0, 0.0)}
+
+
+def test_differences_are_between_the_metrics_and_paired() -> None:
+    fair, unfair, _ = _two_predictors()
+    found = paired_differences(fair, unfair, resamples=400)
+    one, two = (each.measure(each.counts) for each in (fair, unfair))
+    for key, estimate in found.items():
+        assert estimate.value == pytest.approx(float(one[key] - two[key]))
+        assert estimate.low <= estimate.value <= estimate.high
+    assert found["delta_dp"].high < 0
+    other = paired_differences(unfair, fair, resamples=400)["delta_dp"]
+    assert other == pytest.approx((-found["delta_dp"].value, -found["delta_dp"].high, -found["delta_dp"].low))
+    # What the choice of nodes does to both alike cancels out: shifted scores rank alike, so AUC does not differ at all.
+    shifted = Sample(fair.y, None, fair.sens, scores=fair.scores / 2)
+    assert paired_differences(fair, shifted, resamples=100)["auc"] == (0.0, 0.0, 0.0)
+
+
+def test_differences_are_about_the_same_nodes() -> None:
+    first, _, _ = _two_predictors()
+    other, _, _ = _two_predictors(399)
+    with pytest.raises(DataError, match="'first' and 'second' must be about the same nodes"):
+        paired_differences(first, other)
+    with pytest.raises(DataError, match=r"'resamples' must be positive \(got 0\)"):
+        paired_differences(first, first, resamples=0)

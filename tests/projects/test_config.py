@@ -1,5 +1,6 @@
 """A configuration is read strictly: whatever is wrong with it is one sentence with the file and the key."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import pytest
 from tests.projects.applicants import CONFIG, write_project
 
 from fairpass.methods import gmmd
-from fairpass.projects.config import Choice, ConfigError, Criterion, load_config
+from fairpass.projects.config import Choice, ConfigError, Criterion, ReportSection, load_config
+from fairpass.report.identity import APPROVAL, FIELDS
 
 
 def test_what_the_file_says(tmp_path: Path) -> None:
@@ -58,6 +60,37 @@ def test_a_choice_does_not_contradict_itself() -> None:
     assert Choice(max_dp=0.1, max_eo=0.2).max_eo == 0.2
     with pytest.raises(ValueError, match=r"'fairness' and 'max_eo' must not be given together \(got 1.0 and 0.1\)"):
         Choice(fairness=1, max_eo=0.1)
+
+
+REPORT = """
+[report]
+organisation = "The bank"
+out_of_scope = ["companies"]
+approved_on = 2026-11-18
+min_group = 5
+"""
+
+
+def test_what_the_report_says(tmp_path: Path) -> None:
+    report = load_config(write_project(tmp_path, CONFIG + REPORT)).report
+    assert (report.min_group, report.include_people, report.favourable) == (5, False, None)
+    assert report.identity == {
+        "organisation": "The bank",
+        "out_of_scope": ["companies"],
+        "limits": [],
+        "approved_on": "2026-11-18",
+    }
+    assert set(ReportSection.model_fields) >= {*FIELDS, *APPROVAL}
+    config = load_config(write_project(tmp_path))
+    assert config.with_people().report.include_people
+    assert not config.report.include_people
+    for wrong, message in (
+        ("min_group = 0", "'min_group' must be"),
+        ('purposes = "x"', "there is no key 'purposes': did you mean 'purpose'?"),
+        ('limits = "none"', "'limits' must be"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            load_config(write_project(tmp_path, f"{CONFIG}\n[report]\n{wrong}\n"))
 
 
 def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A project is done step by step; what is done and still true is not done again."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from tests.projects.applicants import CONFIG, SIZE, applicants, write_project
 
 from fairpass.errors import DataError
+from fairpass.files import sha256
 from fairpass.methods import load_model
 from fairpass.projects.config import load_config
 from fairpass.projects.pipeline import Workspace, run_project
@@ -88,6 +90,30 @@ def test_the_report_tells_of_it(finished: Path) -> None:
     assert (evidence.title, evidence.chosen) == ("applicants", "gmmd")
     assert "2 settings were tried. " in evidence.choice
     assert "Arda" in (directory(finished) / "report.html").read_text()
+    model = directory(finished) / "model.safetensors"
+    assert evidence.model_file == {"name": model.name, "sha256": sha256(model)}
+    (audit,) = json.loads((directory(finished) / "report.json").read_text())["audits"]
+    assert audit["model"]["sha256"] == sha256(model)
+    assert {"applicants.csv", "acquaintances.csv"} <= {Path(each["name"]).name for each in audit["data"]["files"]}
+    assert (directory(finished) / "model-card.md").read_text().startswith("---")
+    for name in ("evidence.json", "report.html", "report.json", "model-card.md"):
+        assert "A-0" not in (directory(finished) / name).read_text()  # nobody's id
+
+
+def test_people_are_shown_if_asked_for(finished: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(finished.parent, tmp_path / "copy") / finished.name
+    text = finished.read_text() + "\n[report]\ninclude_people = true\nmin_group = 1\nfavourable = 'approved'\n"
+    copied.write_text(text)
+    assert run(copied).made == ("report",)
+    assert "A-0" in (directory(copied) / "report.html").read_text()
+    assert "A-0" not in (directory(copied) / "report.json").read_text()
+    assert Evidence.load(directory(copied)).labels == ["approved"]
+
+
+def test_a_favourable_label_is_checked_first(tmp_path: Path) -> None:
+    path = write_project(tmp_path, CONFIG + "\n[report]\nfavourable = 'granted'\n")
+    with pytest.raises(DataError, match=r"\[report\] 'favourable' must be one of approved, .* \(got 'granted'\)"):
+        run(path)
 
 
 def test_the_audit_says_whether_the_edges_help(finished: Path) -> None:

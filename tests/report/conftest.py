@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -36,8 +38,18 @@ def evidence(german: Data, models: Models) -> Evidence:
 
 
 @pytest.fixture(scope="session")
+def with_people(german: Data, models: Models) -> Evidence:
+    return collect(german, models, title="With people", include_people=True)
+
+
+@pytest.fixture(scope="session")
 def page(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report([evidence], tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def people_page(with_people: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([with_people], tmp_path_factory.mktemp("people") / "report.html", include_people=True)
 
 
 NASTY_LABELS = ["<script>alert(1)</script>", "b & b", "c'\"</script>"]
@@ -61,3 +73,35 @@ def hard_graph() -> Data:
 def hard_evidence(hard_graph: Data) -> Evidence:
     fitted = {name: [kind(training=TRAINING).fit(hard_graph)] for name, kind in (("<b>gcn</b>", GCN), ("gmmd", GMMD))}
     return collect(hard_graph, fitted, title="</title><script>alert(3)</script>", question="<i>?</i>")
+
+
+@pytest.fixture(scope="session")
+def hiring() -> Data:
+    """Two attributes, of which one value is rare: some intersections have few test nodes; ids that are easy to find."""
+    generator = np.random.default_rng(0)
+    n = 900
+    sex = generator.choice(["female", "male"], n)
+    race = generator.choice(["white", "black", "asian"], n, p=[0.7, 0.25, 0.05])
+    skill = generator.normal(size=n) + 0.8 * (sex == "male")
+    outcome = np.where(skill + generator.normal(size=n) > 0.4, "invited", "declined")
+    ids = [f"PERSON-{number:04d}" for number in range(n)]
+    known = pd.Series(race).where(generator.random(n) > 0.06)
+    columns = {"id": ids, "sex": sex, "race": known, "skill": skill}
+    edges = pd.DataFrame(generator.choice(ids, (2 * n, 2)), columns=["source", "target"])
+    return fairpass.from_tables(
+        pd.DataFrame({**columns, "outcome": outcome}),
+        edges,
+        label="outcome",
+        positive="invited",
+        sensitive=["sex", "race"],
+        id="id",
+        missing_sensitive="unknown",
+        fractions=(0.4, 0.4, 0.2),
+        seed=1,
+    )
+
+
+@pytest.fixture(scope="session")
+def hiring_evidence(hiring: Data) -> Evidence:
+    fitted = {name: [kind(training=TRAINING).fit(hiring)] for name, kind in (("gcn", GCN), ("gmmd", GMMD))}
+    return collect(hiring, fitted, title="Hiring")

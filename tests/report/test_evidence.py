@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ import torch
 from torch_geometric.data import Data
 
 from fairpass.errors import DataError, NotFittedError
+from fairpass.files import sha256
 from fairpass.methods import GCN, GMMD, Constant, NodeClassifier, Thresholds
 from fairpass.metrics import GroupThresholds, evaluate
 from fairpass.report import Evidence, collect, find_evidence
+from fairpass.report.figures import figure_tables
 from fairpass.report.page import render
 from fairpass.training import fingerprint
 from fairpass.tuning import Point
@@ -48,6 +51,20 @@ def test_what_is_not_evidence_is_refused(content: str, message: str, tmp_path: P
     (tmp_path / "evidence.json").write_text(content)
     with pytest.raises(DataError, match=message):
         Evidence.load(tmp_path)
+
+
+def test_evidence_of_the_version_before_is_read(evidence: Evidence, tmp_path: Path) -> None:
+    file = evidence.save(tmp_path)
+    stored = json.loads(file.read_text())
+    new = ("breakdowns", "differences", "promise", "identity", "model_file", "favourable", "min_group")
+    file.write_text(json.dumps({key: value for key, value in stored.items() if key not in new}))
+    old = Evidence.load(tmp_path)
+    assert (old.breakdowns, old.promise, old.min_group) == ([], None, 10)
+    text = render([old])
+    assert "No limit was asked for." in text
+    # What needs no scores follows from the counts it has.
+    expected, found = (figure_tables(each)[0].rows for each in (evidence, old))
+    assert found == expected
 
 
 def test_a_truncated_file_is_refused(evidence: Evidence, tmp_path: Path) -> None:
@@ -141,9 +158,14 @@ def test_flags_are_plain_words(evidence: Evidence, german: Data, models: Models)
     assert flags[1] == "is not more accurate than giving 'good customer' to every node, which is right for 70.0 %"
 
 
-def test_neighbours_are_of_the_graph(evidence: Evidence, german: Data) -> None:
+def test_nobody_is_in_it_unless_asked_for(evidence: Evidence, hiring_evidence: Evidence, tmp_path: Path) -> None:
+    assert evidence.neighbourhoods == hiring_evidence.neighbourhoods == {}
+    assert "PERSON-" not in hiring_evidence.save(tmp_path).read_text()
+
+
+def test_neighbours_are_of_the_graph(with_people: Evidence, german: Data) -> None:
     edges = set(zip(*german.edge_index.tolist(), strict=True))
-    cases = evidence.neighbourhoods["cases"]
+    cases = with_people.neighbourhoods["cases"]
     assert 1 <= len(cases) <= 8
     for case in cases:
         centre = int(case["centre"]["id"])
@@ -259,3 +281,37 @@ def test_thresholds_for_each_group_are_told(german: Data) -> None:
     assert "one threshold per group (demographic parity)" in page
     alone = render([collect(german, {"thresholds": [model]}, title="Alone")])
     assert "there is no single one to move" in alone
+
+
+def test_what_is_delivered_is_told(german: Data, models: Models, tmp_path: Path) -> None:
+    file = models["gmmd"][0].save(tmp_path / "model.safetensors")
+    identity = {"organisation": "The bank", "limits": ["few people"]}
+    found = collect(german, {"gmmd": models["gmmd"]}, title="x", model_file=file, identity=identity)
+    assert found.model_file == {"name": "model.safetensors", "sha256": sha256(file)}
+    assert found.identity == identity
+    assert found.delivered["seed"] == 0
+    text = render([found])
+    for wanted in (sha256(file), "The bank", "few people", "not stated", "gmmd, seed 0, file model.safetensors"):
+        assert wanted in text
+
+
+def test_differences_between_models_are_paired(evidence: Evidence) -> None:
+    (only,) = evidence.differences  # a constant has no differences to compare with
+    assert only["against"] == "gcn"
+    value, low, high = only["metrics"]["acc"]
+    own, other = (evidence.method(name)["runs"][0]["evaluation"]["acc"] for name in ("gmmd", "gcn"))
+    assert value == pytest.approx(own - other)
+    assert low <= value <= high
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"min_group": 0}, r"'min_group' must be positive \(got 0\)"),
+        ({"min_group": 1000}, r"'min_group' must leave some test nodes \(got 1000: every group has fewer\)"),
+        ({"favourable": "rich"}, r"'favourable' must be one of bad customer, good customer \(got 'rich'\)"),
+    ],
+)
+def test_what_cannot_be_asked_for(wrong: dict[str, Any], message: str, german: Data, models: Models) -> None:
+    with pytest.raises(DataError, match=message):
+        collect(german, {"gmmd": models["gmmd"]}, title="x", **wrong)

@@ -31,6 +31,7 @@ def compare(
     jobs: int = 1,
     out: Path | None = None,
     report: Path | None = None,
+    include_people: bool = False,
 ) -> Result:
     with working("Starting"):
         from fairpass.methods import method, names
@@ -52,7 +53,8 @@ def compare(
     models = run_comparison(comparison, specs, data, jobs=jobs, keep_models=report is not None)
     page = None
     if report is not None:
-        page = keep(data, models, report, title=f"{title_of(data)}: {len(wanted)} methods compared")
+        title = f"{title_of(data)}: {len(wanted)} methods compared"
+        page = keep(data, models, report, title=title, include_people=include_people)
     yield comparison.to_dict() | ({} if page is None else {"report": str(page)})
     show_rows(title_of(data), comparison.rows, comparison.runs)
     if out is not None:
@@ -109,22 +111,44 @@ def run_comparison(
 
 
 @command
-def report(paths: list[Path], out: Path = Path(PAGE)) -> Result:
+def report(
+    paths: list[Path], out: Path = Path(PAGE), model_card: Path | None = None, include_people: bool = False
+) -> Result:
     with working("Writing the report"):
-        from fairpass.report import find_evidence, write_report
+        from fairpass.report import find_evidence, write_model_card, write_report
 
         evidences = find_evidence(paths)
-        page = write_report(evidences, out)
+        if model_card is not None and len(evidences) > 1:
+            raise DataError(f"--model-card is about one model (got the evidence of {len(evidences)} audits)")
+        if include_people and not any(each.neighbourhoods for each in evidences):
+            raise DataError(
+                "the evidence has no people to include: collect it again with --include-people (of `fairpass run` or "
+                "`fairpass compare`)"
+            )
+        page = write_report(evidences, out, include_people=include_people)
+        if model_card is not None:
+            write_model_card(evidences[0], model_card)
+    figures = page.with_suffix(".json")
     audits = [{"title": each.title, "chosen": each.chosen, "made": each.made} for each in evidences]
-    yield {"report": str(page), "audits": audits}
-    print_line(f"The report is {page}.")
+    card = {} if model_card is None else {"model_card": str(model_card)}
+    yield {"report": str(page), "figures": str(figures), **card, "audits": audits}
+    print_line(f"The report is {page}, and its figures are in {figures}.")
+    if model_card is not None:
+        print_line(f"The model card is {model_card}.")
 
 
-def keep(data: "Data", models: "Mapping[str, Sequence[NodeClassifier]]", directory: Path, **about: Any) -> Path:
+def keep(
+    data: "Data",
+    models: "Mapping[str, Sequence[NodeClassifier]]",
+    directory: Path,
+    *,
+    include_people: bool = False,
+    **about: Any,
+) -> Path:
     """Write the evidence of fitted models and the page to a directory; return the page. `about` goes to `collect`."""
     with working("Writing the report"):
         from fairpass.report import collect, write_report
 
-        evidence = collect(data, models, **about)
+        evidence = collect(data, models, include_people=include_people, **about)
         evidence.save(directory)
-        return write_report([evidence], directory / PAGE)
+        return write_report([evidence], directory / PAGE, include_people=include_people)

@@ -45,10 +45,17 @@ class SettingsOptions:
 
 
 @command
-def run(config: Path = Path("fairpass.toml"), step: StepName | None = None, *, settings: SettingsOptions) -> Result:
+def run(
+    config: Path = Path("fairpass.toml"),
+    step: StepName | None = None,
+    *,
+    include_people: bool = False,
+    settings: SettingsOptions,
+) -> Result:
     with working("Starting"):
         choice = settings.chosen()
         asked = load_config(config).replaced(choice=choice, **settings.tuning)
+        asked = asked.with_people() if include_people else asked
         from fairpass.cli.check import EXIT_CODES, show_promise
         from fairpass.metrics.promise import Promise
         from fairpass.projects.pipeline import run_project

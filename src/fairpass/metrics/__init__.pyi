@@ -1,5 +1,6 @@
 from .bootstrap import Interval as Interval
 from .bootstrap import bootstrap_intervals as bootstrap_intervals
+from .bootstrap import paired_differences as paired_differences
 from .catalog import METRICS as METRICS
 from .catalog import Metric as Metric
 from .detectable import Detectable as Detectable
@@ -19,8 +20,15 @@ from .evaluation import evaluate as evaluate
 from .evaluation import f1 as f1
 from .evaluation import rates as rates
 from .evaluation import roc_auc as roc_auc
+from .group_figures import Calibration as Calibration
+from .group_figures import GroupCounts as GroupCounts
+from .group_figures import GroupFigures as GroupFigures
+from .group_figures import calibration as calibration
+from .group_figures import group_figures as group_figures
+from .group_figures import widest_gap as widest_gap
 from .group_thresholds import GroupRule as GroupRule
 from .group_thresholds import GroupThresholds as GroupThresholds
+from .proportions import Estimate as Estimate
 from .split_metrics import SplitMetrics as SplitMetrics
 from .split_metrics import best_threshold as best_threshold
 from .split_metrics import selection as selection

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fairpass.errors import DataError
 from fairpass.metrics.inputs import Names, Sample, Values
+from fairpass.metrics.proportions import Estimate
 
 # Weights held at one time (float64), which bounds memory for any number of resamples.
 _CHUNK = 2_000_000
@@ -49,20 +50,50 @@ def bootstrap_intervals(
 
 
 def sample_intervals(sample: Sample, resamples: int, seed: int, level: float = 0.95) -> dict[str, Interval]:
+    _check(resamples, level)
+    values = _resampled(sample, resamples, seed)
+    return {key: _interval(values[key], estimate, level) for key, estimate in sample.measure(sample.counts).items()}
+
+
+def paired_differences(
+    first: Sample, second: Sample, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+) -> dict[str, Estimate]:
+    """Return every metric of the first predictor minus that of the second, on the same nodes, with its interval.
+
+    Both are measured on the same resamples: what the choice of nodes does to both alike cancels out.
+    """
+    _check(resamples, level)
+    if not (torch.equal(first.y, second.y) and torch.equal(first.sens, second.sens)):
+        raise DataError("'first' and 'second' must be about the same nodes (their labels or groups differ)")
+    drawn, other = (_resampled(each, resamples, seed) for each in (first, second))
+    one, two = (each.measure(each.counts) for each in (first, second))
+    found = {}
+    for key, value in one.items():
+        interval = _interval(drawn[key] - other[key], value - two[key], level)
+        found[key] = Estimate(float(value - two[key]), interval.low, interval.high)
+    return found
+
+
+def _check(resamples: int, level: float) -> None:
     if resamples < 1:
         raise DataError(f"'resamples' must be positive (got {resamples})")
     if not 0 < level < 1:
         raise DataError(f"'level' must lie between 0 and 1 (got {level})")
+
+
+def _resampled(sample: Sample, resamples: int, seed: int) -> dict[str, Tensor]:
+    """Return the values of every metric in the resamples."""
     # The drawn numbers depend on the order of the strata: by label, then by group with the unknown one first.
     strata = sample.y * (sample.sens.max() + 2) + sample.sens.clamp(min=-1) + 1
     counts = [sample.nodes.counts(sample.pred, sample.scores, w) for w in draw_weights(strata, resamples, seed)]
     parts = [sample.measure(each) for each in counts]
+    return {key: torch.cat([part[key] for part in parts]) for key in parts[0]}
+
+
+def _interval(values: Tensor, estimate: Tensor, level: float) -> Interval:
     tails = torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=torch.float64)
-    intervals = {}
-    for key, estimate in sample.measure(sample.counts).items():
-        low, high = torch.quantile(torch.cat([part[key] for part in parts]), tails)
-        intervals[key] = Interval(float(torch.minimum(low, estimate)), float(torch.maximum(high, estimate)), level)
-    return intervals
+    low, high = torch.quantile(values, tails)
+    return Interval(float(torch.minimum(low, estimate)), float(torch.maximum(high, estimate)), level)
 
 
 def draw_weights(strata: Tensor, resamples: int, seed: int) -> Iterator[Tensor]:

@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -161,11 +162,57 @@ class Predictions(Settings):
     """File format of the predictions."""
 
 
+class ReportSection(Settings):
+    """What the report says about the model beyond its numbers, and how much it reveals; every text may be left out."""
+
+    organisation: str | None = None
+    """Who is responsible for the model."""
+    author: str | None = None
+    """Who made it."""
+    contact: str | None = None
+    """Where to send questions and complaints."""
+    model_version: str | None = None
+    """Version of the model, as you count them."""
+    purpose: str | None = None
+    """What the model is for."""
+    intended_use: str | None = None
+    """How its predictions are to be used, by whom, in which decisions."""
+    out_of_scope: list[str] = []
+    """Uses that it is not made for."""
+    people_affected: str | None = None
+    """Whom its predictions are about, and whom they affect."""
+    oversight: str | None = None
+    """Who can overrule it, and how."""
+    monitoring: str | None = None
+    """What is measured while it is in use, and how often."""
+    limits: list[str] = []
+    """Known limits of the model and its data."""
+    approved_by: str | None = None
+    """Name of the person who approves its use; the report has a line to sign on."""
+    approved_role: str | None = None
+    """Role of that person."""
+    approved_on: date | str | None = None
+    """Date of the approval."""
+    favourable: str | None = None
+    """The label that people want, if it is not the positive one of two: the figures of groups are about it. With more
+    than two labels and without it, they are about each."""
+    min_group: int = Field(default=10, ge=1)
+    """Groups with fewer people than this are in no table of the report."""
+    include_people: bool = False
+    """Whether the report shows some people with their id, group, label and neighbours."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The texts by their key."""
+        return self.model_dump(mode="json", exclude={"favourable", "min_group", "include_people"}, exclude_none=True)
+
+
 SECTIONS: Mapping[str, type[Settings]] = {
     "choice": Choice,
     "tuning": Tuning,
     "training": TrainingSection,
     "predictions": Predictions,
+    "report": ReportSection,
 }
 
 
@@ -201,6 +248,7 @@ class Config(Settings):
     tuning: Tuning
     training: TrainingSection
     predictions: Predictions
+    report: ReportSection
 
     @property
     def run_directory(self) -> Path:
@@ -229,6 +277,10 @@ class Config(Settings):
             "tuning": _read(Tuning, {**self.tuning.model_dump(), **given}, ""),
         }
         return self.model_copy(update=changes)
+
+    def with_people(self) -> "Config":
+        """Return the configuration with people in the report."""
+        return self.model_copy(update={"report": self.report.model_copy(update={"include_people": True})})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sections as the file has them, in JSON's types."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, reduce
@@ -77,9 +77,15 @@ class Workspace:
     def data(self) -> Data:
         data = from_tables(**self.config.table_arguments())
         check_cells(data)
+        self._check_favourable(data.label_names)
         if self._on_data is not None:
             self._on_data(data)
         return data
+
+    def _check_favourable(self, labels: Sequence[str]) -> None:
+        favourable = self.config.report.favourable
+        if favourable is not None and favourable not in labels:
+            raise DataError(f"[report] 'favourable' must be one of {', '.join(labels)} (got {favourable!r})")
 
     def path(self, name: str) -> Path:
         return self.directory / name

@@ -230,10 +230,9 @@ def cost(space: "Workspace") -> str:
 
 
 def _report(space: "Workspace") -> Sequence[str]:
-    from fairpass.report.collect import collect
-    from fairpass.report.page import write_report
+    from fairpass.report import collect, write_model_card, write_report
 
-    about = space.read("models.json")
+    about, asked = space.read("models.json"), space.config.report
     evidence = collect(
         space.data,
         space.models(),
@@ -242,10 +241,17 @@ def _report(space: "Workspace") -> Sequence[str]:
         chosen=about["chosen"],
         points=_points(space),
         choice=f"{about['tried']} settings were tried. {about['reason']}",
+        promise=about["promise"],
+        identity=asked.identity,
+        model_file=space.path("model.safetensors"),
+        favourable=asked.favourable,
+        min_group=asked.min_group,
+        include_people=asked.include_people,
     )
     evidence.save(space.path("evidence.json"))
-    write_report([evidence], space.path("report.html"))
-    return ["evidence.json", "report.html"]
+    write_report([evidence], space.path("report.html"), include_people=asked.include_people)
+    write_model_card(evidence, space.path("model-card.md"))
+    return ["evidence.json", "report.html", "report.json", "model-card.md"]
 
 
 def _predict(space: "Workspace") -> Sequence[str]:
@@ -264,7 +270,7 @@ STEPS: Mapping[str, Step] = {
         Step("tune", "Searching for good settings", ("load",), ("tuning", "training.reference"), _tune),
         Step("train", "Training, and checking limits", ("tune",), ("choice", "training"), _train),
         Step("evaluate", "Measuring on the test nodes", ("train",), (), _evaluate),
-        Step("report", "Writing the report", ("evaluate",), ("name", "question"), _report),
+        Step("report", "Writing the report", ("evaluate",), ("name", "question", "report"), _report),
         Step("predict", "Predicting", ("train",), ("predictions",), _predict),
     )
 }

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from fairpass.errors import DataError
 from fairpass.files import read_document, write_text
 
 FILE = "evidence.json"
+MIN_GROUP = 10  # groups with fewer people are in no table
 
 _KIND, _FORMAT = "fairpass evidence", 1
 
@@ -29,9 +30,29 @@ class Evidence:
     bias: dict[str, Any]  # the graph before training: statistics, findings, `graph_gain` (not in older records)
     methods: list[dict[str, Any]]  # settings, flags and runs of each
     points: list[dict[str, Any]]  # the configurations tried in tuning; the front and the chosen one are marked
-    neighbourhoods: dict[str, Any]  # a few test nodes with their neighbours, and how similar the models find them
+    neighbourhoods: dict[str, Any]  # a few test nodes with their neighbours; empty unless people were to be included
     theory: dict[str, Any]  # the theorems' bounds beside what they bound, with a note where they do not apply
     versions: dict[str, str]  # of Python and the libraries
+    # Not in records of version 0.2 and before:
+    breakdowns: list[dict[str, Any]] = field(default_factory=list)  # counts of the delivered model, by attribute
+    differences: list[dict[str, Any]] = field(default_factory=list)  # the chosen model minus each other
+    promise: dict[str, Any] | None = None  # the limit that was asked for, and the verdict on it
+    identity: dict[str, Any] = field(default_factory=dict)  # who made the model and for what
+    model_file: dict[str, str] | None = None  # name and SHA-256 of the delivered model's file
+    favourable: str | None = None  # the label that the figures of groups are about; None for the positive one, or all
+    min_group: int = MIN_GROUP
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that the figures of groups are about: the favourable one, the positive one of two, or all."""
+        names: list[str] = self.data["labels"]
+        return [self.favourable] if self.favourable is not None else names[1:] if len(names) == 2 else names
+
+    @property
+    def delivered(self) -> dict[str, Any]:
+        """The run of the model that is delivered: the first of the chosen method."""
+        run: dict[str, Any] = self.method(self.chosen)["runs"][0]
+        return run
 
     def method(self, name: str) -> dict[str, Any]:
         """Return the record of one method."""
@@ -57,7 +78,9 @@ class Evidence:
     def _from_dict(cls, stored: dict[str, Any]) -> "Evidence":
         if stored["format"] != _FORMAT:
             raise ValueError(f"it has format {stored['format']}, and this version reads {_FORMAT}")
-        found = cls(**{field.name: stored[field.name] for field in fields(cls)})
+        required = [each.name for each in fields(cls) if each.default is each.default_factory is MISSING]
+        known = {each.name for each in fields(cls)} & set(stored)
+        found = cls(**{name: stored[name] for name in [*required, *known.difference(required)]})
         found.method(found.chosen)
         return found
 

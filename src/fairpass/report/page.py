@@ -1,4 +1,4 @@
-"""One self-contained HTML page from evidence, without network requests: numbers over all seeds, sentences, sections.
+"""One self-contained HTML page from evidence, without network requests: what a decision needs, then an appendix.
 
 To add a section, write its template and one entry in `SECTIONS`, with a function if the template needs more than the
 evidence.
@@ -8,9 +8,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 from markupsafe import Markup
@@ -18,125 +16,21 @@ from markupsafe import Markup
 from fairpass import __version__
 from fairpass.errors import DataError
 from fairpass.files import write_text
-from fairpass.methods import Logistic
-from fairpass.metrics import Evaluation, Metric, catalog
 from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
+from fairpass.report import headline
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
-from fairpass.report.evidence import Evidence
-from fairpass.report.measures import mean_interval
-from fairpass.report.text import environment, listed, percent, plural
-from fairpass.runs import Row, RunRecord, summarise, tradeoff
+from fairpass.report.evidence import FILE, Evidence
+from fairpass.report.figures_file import write_figures
+from fairpass.report.identity import delivery_rows, identity_rows
+from fairpass.report.part import Overview, Part
+from fairpass.report.text import environment, listed
 
 Charts = list[tuple[str, Markup]]  # with captions
 
-_BACKBONES = ("gcn", "gin", "gat")
 _CURVES = ("loss", "ACC", "AUC", "DP", "EO", "mmd2")
 _CAPTIONS = {"loss": "Training loss", "mmd2": "MMD² between groups"}
 _MOST_HISTOGRAMS = 12
 _MOST_POINTS = 500
-
-
-@dataclass(frozen=True)
-class Overview:
-    """A method over all its seeds; metrics in percent, None where undefined."""
-
-    row: Row
-    record: dict[str, Any]
-    number: int  # of its colour and shape in charts; -1 for a constant
-
-    @property
-    def name(self) -> str:
-        return self.row.method
-
-    def each(self, metric: Metric) -> list[Any]:
-        """Return the metric of every seed; evidence of an older version may lack it."""
-        values = [run["evaluation"].get(metric.key) for run in self.record["runs"]]
-        return [None if value is None else 100 * value for value in values]
-
-    def mean(self, metric: Metric) -> float | None:
-        values = self.each(metric)
-        return None if None in values else fmean(values)
-
-    def deviation(self, metric: Metric) -> float | None:
-        values = self.each(metric)
-        return None if None in values or len(values) == 1 else stdev(values)
-
-    def interval(self, metric: Metric) -> tuple[float | None, float | None]:
-        """Return the ends of the 95 % interval, each the mean of the seeds' ends."""
-        low, high = mean_interval(self.record["runs"], metric.key)
-        return (None, None) if low is None or high is None else (100 * low, 100 * high)
-
-    @property
-    def rank(self) -> float | None:
-        """Mean rank; None for a constant, and if a metric is undefined."""
-        return None if self.row.rank is None or math.isnan(self.row.rank) else self.row.rank
-
-    @property
-    def is_defined(self) -> bool:
-        return None not in {self.mean(metric) for metric in SELECTION}
-
-
-@dataclass(frozen=True)
-class Part:
-    """One piece of evidence as the templates read it."""
-
-    evidence: Evidence
-    uid: str = "r1"
-
-    @cached_property
-    def rows(self) -> list[Overview]:
-        methods = self.evidence.methods
-        runs = [
-            RunRecord(method["name"], run["seed"], 0.0, Evaluation.from_dict(run["evaluation"]))
-            for method in methods
-            for run in method["runs"]
-        ]
-        references = [method["name"] for method in methods if method["is_reference"]]
-        rows = {row.method: row for row in summarise(runs, references)}
-        numbers = {name: number for number, name in enumerate([name for name in rows if name not in references])}
-        return [Overview(rows[m["name"]], m, numbers.get(m["name"], -1)) for m in methods]
-
-    @cached_property
-    def chosen(self) -> Overview:
-        return next(row for row in self.rows if row.name == self.evidence.chosen)
-
-    @cached_property
-    def plain(self) -> Overview | None:
-        """The method to compare the chosen one with: one without a fairness term, if there is one."""
-        others = [row for row in self.rows if row.number >= 0 and row is not self.chosen]
-        return next(iter([row for row in others if row.record["method"] in _BACKBONES] or others), None)
-
-    @property
-    def binary(self) -> bool:
-        return len(self.evidence.data["labels"]) == 2
-
-    def sentences(self) -> list[str]:
-        """Return how the chosen method does, and how it differs from plain ones."""
-        chosen, runs = self.chosen, self.chosen.record["runs"]
-        values = {m.label: percent(None if (mean := chosen.mean(m)) is None else mean / 100) for m in SELECTION}
-        seeds = "" if len(runs) == 1 else f" (means of {len(runs)} seeds)"
-        made = [
-            f"{chosen.name} reaches ACC {values['ACC']} % and AUC {values['AUC']} % with ΔDP {values['DP']} and "
-            f"ΔEO {values['EO']} points between groups, on {plural(runs[0]['evaluation']['n'], 'test node')}{seeds}."
-        ]
-        # A regression without a graph is often hard to beat, so it is always compared.
-        logistic = [row for row in self.rows if row.record["method"] == Logistic.name]
-        rivals = {row.name: row for row in (self.plain, *logistic) if row is not None and row is not chosen}
-        if chosen.is_defined:
-            made += [tradeoff(row.row, chosen.row) for row in rivals.values() if row.is_defined]
-        return made
-
-    @cached_property
-    def interactive(self) -> dict[str, Any]:
-        """Data of the page's script: counts by threshold, and the neighbourhoods."""
-        return {
-            "chosen": self.evidence.chosen,
-            "labels": self.evidence.data["labels"],
-            "groups": self.evidence.data["groups"],
-            "symbols": {metric.key: metric.symbol for metric in catalog.METRICS},
-            "thresholds": {row.name: row.record["thresholds"] for row in self.rows if row.record["thresholds"]},
-            "neighbourhoods": self.evidence.neighbourhoods,
-        }
 
 
 @dataclass(frozen=True)
@@ -146,6 +40,8 @@ class Section:
     key: str
     title: str
     build: Callable[[Part], dict[str, Any]] | None = None
+    appendix: bool = False  # folded, until it is opened or printed
+    shown: Callable[[Part], bool] = lambda part: True
 
 
 def _look(row: Overview, part: Part) -> Look:
@@ -155,14 +51,15 @@ def _look(row: Overview, part: Part) -> Look:
 def _methods(part: Part) -> dict[str, Any]:
     charts = []
     for m in SELECTION:
-        rows = [Estimate(_look(row, part), row.mean(m), *row.interval(m), row.each(m)) for row in part.rows]
+        rows = [Estimate(_look(row, part), row.value(m), *row.interval(m), row.each(m)) for row in part.rows]
         chart = estimates(rows, f"{m.symbol}, %", from_zero=not m.higher_is_better)
         charts.append((f"{m.symbol}, %: {m.direction}", chart))
     return {"charts": charts}
 
 
 def _scores(part: Part) -> dict[str, Any]:
-    groups = dict.fromkeys(each["group"] for each in part.rows[0].record["runs"][0]["histograms"])
+    histograms = part.rows[0].run["histograms"]
+    groups = dict.fromkeys(each["group"] for each in histograms if each["group"] not in part.hidden)
     looks = {name: Look(name, number) for number, name in enumerate(groups)}
     charts: dict[str, Charts] = {}
     for row in part.rows:
@@ -177,7 +74,7 @@ def _histogram(run: dict[str, Any], label: str, looks: dict[str, Look]) -> Marku
     series = []
     for each in run["histograms"]:
         total, bins = sum(each["counts"]), len(each["counts"])
-        if each["label"] == label and total:
+        if each["label"] == label and total and each["group"] in looks:
             heights = [100 * count / total for count in each["counts"]]
             series.append(Series(looks[each["group"]], [i / bins for i in range(bins + 1)], heights))
     return histogram(series, "score", run["threshold"])
@@ -207,7 +104,7 @@ def _tradeoff(part: Part) -> dict[str, Any]:
     charts = _front(part)
     accuracy = BY_LABEL["ACC"]
     for metric in UNFAIRNESS:
-        values = [(row, row.mean(metric), row.mean(accuracy)) for row in part.rows]
+        values = [(row, row.value(metric), row.value(accuracy)) for row in part.rows]
         spots = [Spot(_look(row, part), x, y, labelled=True) for row, x, y in values if x is not None and y is not None]
         if spots:
             chart = scatter(spots, f"{metric.symbol}, %", "ACC, %")
@@ -245,32 +142,47 @@ def _settings(point: dict[str, Any], searched: Sequence[str]) -> str:
     return f"{point['method']} with {', '.join(values) or 'these settings'}{note}"
 
 
+def _identity(part: Part) -> dict[str, Any]:
+    return {"fields": identity_rows(part.evidence), "facts": delivery_rows(part.evidence)}
+
+
 SECTIONS = [
-    Section("data", "The question and the data"),
-    Section("bias", "The graph before training"),
-    Section("methods", "Utility and fairness", _methods),
-    Section("groups", "Group by group"),
-    Section("scores", "Scores in each group", _scores),
-    Section("tradeoff", "The trade-off", _tradeoff),
+    Section("selection", "Selection rates and impact ratios"),
+    Section("errors", "Errors and calibration in each group"),
+    Section("methods", "Compared with other models", _methods),
     Section("threshold", "The threshold"),
-    Section("training", "Training", _training),
-    Section("neighbours", "A closer look at nodes"),
-    Section("theory", "The theorems' bounds"),
-    Section("limits", "Limits and intended use"),
-    Section("settings", "Settings and versions"),
+    Section("data", "The data"),
+    Section("limits", "Limits of this audit"),
+    Section("identity", "Purpose, oversight and approval", _identity),
+    Section("groups", "Every model, group by group", appendix=True),
+    Section("scores", "Scores in each group", _scores, appendix=True),
+    Section("bias", "The graph before training", appendix=True),
+    Section("tradeoff", "The configurations tried and the trade-off", _tradeoff, appendix=True),
+    Section("training", "Training", _training, appendix=True),
+    Section("neighbours", "A closer look at people", appendix=True, shown=lambda part: bool(part.neighbourhoods)),
+    Section("theory", "The theorems' bounds", appendix=True),
+    Section("settings", "Settings and versions", appendix=True),
 ]
 
 
-def write_report(evidences: Sequence[Evidence], path: str | os.PathLike[str]) -> Path:
-    """Write one page; several pieces of evidence follow each other on it."""
-    return write_text(path, render(evidences))
+def write_report(evidences: Sequence[Evidence], path: str | os.PathLike[str], *, include_people: bool = False) -> Path:
+    """Write one page, and its figures as a .json file beside it; several pieces of evidence follow each other.
+
+    People and their neighbours, if the evidence has any, are on the page only with `include_people`.
+    """
+    page, figures = Path(path), Path(path).with_suffix(".json")
+    if figures.name == FILE:
+        raise DataError(f"'path' must have another name: its figures would replace {FILE} (got {str(path)!r})")
+    text = render(evidences, include_people=include_people)
+    write_figures(evidences, figures)
+    return write_text(page, text)
 
 
-def render(evidences: Sequence[Evidence]) -> str:
+def render(evidences: Sequence[Evidence], *, include_people: bool = False) -> str:
     if not evidences:
         raise DataError("'evidences' must hold at least one (got none)")
     templates = Path(__file__).parent / "templates"
     style, script = (Markup((templates / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js"))
-    parts = [Part(evidence, f"r{place}") for place, evidence in enumerate(evidences, 1)]
+    parts = [Part(evidence, f"r{place}", include_people) for place, evidence in enumerate(evidences, 1)]
     page = environment().get_template("page.html")
-    return page.render(parts=parts, sections=SECTIONS, style=style, script=script, version=__version__)
+    return page.render(parts=parts, sections=SECTIONS, style=style, script=script, words=headline, version=__version__)

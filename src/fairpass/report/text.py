@@ -18,6 +18,16 @@ def percent(value: float | None, digits: int = 1) -> str:
     return ABSENT if value is None or math.isnan(value) else f"{100 * value:.{digits}f}"
 
 
+def ratio(value: float | None) -> str:
+    """Return a ratio with two decimals."""
+    return ABSENT if value is None or math.isnan(value) else f"{value:.2f}"
+
+
+def points(value: float) -> str:
+    """Return a difference of fractions in percentage points, with a real minus sign."""
+    return f"{100 * value:.1f}".replace("-", "−") if round(100 * value, 1) else "0.0"
+
+
 def number(value: float | None) -> str:
     """Return a number with three significant digits, and a separator for thousands."""
     if value is None or math.isnan(value):
@@ -30,9 +40,9 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def plural(count: int, thing: str) -> str:
+def plural(count: int, thing: str, things: str = "") -> str:
     """Return "1 node" or "1,000 nodes"."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
 def _plain(value: Any) -> str:
@@ -44,7 +54,7 @@ def environment() -> Environment:
     """Return the environment: everything is escaped, and an unknown name is an error."""
     loader = PackageLoader("fairpass.report")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"percent": percent, "number": number, "plain": _plain}
+    made.filters |= {"percent": percent, "points": points, "ratio": ratio, "number": number, "plain": _plain}
     made.globals |= {"plural": plural, "catalog": catalog}
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "sort_keys": False, "ensure_ascii": False}
     return made

@@ -53,6 +53,27 @@
   }, { rootMargin: "-10% 0px -75% 0px" });
   all(document, "section[aria-labelledby]").forEach((section) => watcher.observe(section));
 
+  // --- the appendix is folded: a link into it opens it ---
+  function unfold() {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = target && target.closest("details");
+    if (folded) {
+      folded.open = true;
+      target.scrollIntoView();
+    }
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
+
+  // --- a table that is wider than its place says so ---
+  const sizes = new ResizeObserver((changed) => {
+    changed.forEach(({ target }) => {
+      const box = target.closest(".scroll");
+      box.classList.toggle("more", box.scrollWidth > box.clientWidth + 1);
+    });
+  });
+  all(document, ".scroll, .scroll > table").forEach((each) => sizes.observe(each));
+
   // --- tables: a button in a heading sorts by its column; what has no value stays last ---
   function valueOf(row, column) {
     const cell = row.cells[column];

@@ -147,6 +147,17 @@ def test_time_is_a_budget_but_one_is_always_tried(graph: Data) -> None:
     assert 0 < fractions[-1] <= 1
 
 
+def test_first_population_has_the_shape_of_the_default(graph: Data, tmp_path: Path) -> None:
+    """A budget of time trains the default alone, to measure it: what comes next must not be a random shape."""
+    space = {"learning_rate": LogUniform(1e-3, 1e-1), "num_layers": Integers(1, 3)}
+    common: dict[str, Any] = {"space": space, "seeds": 1, "storage": tmp_path / "study.db"}
+    quick(graph, budget=Budget(trials=1, seconds=600), **common)
+    tried = settings_of(quick(graph, budget=24, **common))
+    assert {each["num_layers"] for each in tried[:8]} == {2}
+    assert len({each["learning_rate"] for each in tried[:8]}) == 8
+    assert len({each["num_layers"] for each in tried}) > 1
+
+
 def test_progress_counts(graph: Data) -> None:
     progress: list[Progress] = []
     quick(graph, budget=9, seeds=1, fixed={"epochs": 300}, callback=progress.append)

@@ -220,9 +220,14 @@ class _Search:
         shape = {name: claimed[0].params[name] for name in self.configurations.shape()} if claimed else {}
         if self.grid is not None:
             return next((values for values in self._untried() if shape.items() <= values.items()), None)
-        if claimed or self.trials():
-            return shape
-        return self.configurations.default()  # so that the result is never worse than without a search
+        default = self.configurations.default()
+        if not self.trials():
+            return default  # so that the result is never worse than without a search
+        alone = self.configurations.classifier(default).trains_alone
+        if not claimed and not alone and len(self.trials()) < self.batch:
+            # The first population has the default's shape, also if the default was trained alone, to measure its time.
+            return {name: default[name] for name in self.configurations.shape() if name in default}
+        return shape
 
     def _tell(self, trial: Trial, kept: str, value: Any, told: Sequence[float] | None = None) -> None:
         """Keep the outcome of a trial, or why it failed."""

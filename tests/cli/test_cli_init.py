@@ -32,7 +32,7 @@ def test_it_shows_what_it_found_and_writes_a_configuration(run: Run, tables: dic
         "May a decision depend on 'shoe'? It is almost the same as 'sex'",
         "May a decision depend on 'age'? Its name is that of a sensitive attribute",
         "remove it from [features] drop in fairpass.toml",
-        "All settings are in fairpass.toml. Read it, change what is not right, then: fairpass run fairpass.toml",
+        "All settings are in fairpass.toml. Read it, change what is not right, then:\n  fairpass run fairpass.toml\n",
     ):
         assert text in result.stdout
     config = load_config("fairpass.toml")

@@ -410,7 +410,7 @@ def test_values_that_the_training_did_not_have(run: Run, project: Path, tmp_path
             {"knows": ["A-003", "N-1", "N-2", "Z-9"]},
             "names nodes that do not exist (1 ids, 1 edges, first in row 3): 'Z-9'",
         ),
-        ({"ethnicity": "Dole"}, {}, "column 'ethnicity' has values that the encoding does not know: 'Dole'"),
+        ({"ethnicity": "Dole"}, {}, "column 'ethnicity' has values that the fitted table does not have: 'Dole'"),
     ],
 )
 def test_tables_that_do_not_fit(

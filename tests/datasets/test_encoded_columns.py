@@ -372,7 +372,7 @@ def test_encoding_of_version_2() -> None:
     assert data.feature_names == ["age", "age is missing", "job=clerk", "job=nurse"]
     assert data.x[0].tolist() == [0.5, 1, 0, 1]
     assert data.x[-1].tolist() == [11.5, 0, 1, 0]
-    with pytest.raises(DataError, match="column 'sex' has values that the encoding does not know: 'f'"):
+    with pytest.raises(DataError, match="column 'sex' has values that the fitted table does not have: 'f'"):
         from_tables(table.assign(sex="f"), encoding=stored, **OWN)  # spellings were not merged
 
 
@@ -409,9 +409,17 @@ def test_differences_are_reported(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_dates_after_the_fitted_ones() -> None:
     data = build(people(hired=DAYS))
-    each, _ = again(data, people(hired="2031-01-01").head(1)).provenance["differences"]
+    (each,) = again(data, people(hired="2031-01-01").head(1)).provenance["differences"]
     fitted = f"{DAYS[0].date()} to {DAYS[-1].date()}"
     assert each["note"] == f"column 'hired': values outside the fitted dates, {fitted}: 1, first '2031-01-01' in row 0"
+
+
+def test_one_value_outside_the_range_does_not_move_the_mean() -> None:
+    data = build(people(height=np.arange(N)))
+    one = again(data, people(height=[1e9, *[N // 2] * (N - 1)])).provenance["differences"]
+    assert [each["kind"] for each in one] == ["outside"]
+    all_of_them = again(data, people(height=1e9)).provenance["differences"]
+    assert [each["kind"] for each in all_of_them] == ["outside", "shifted"]
 
 
 def test_what_cannot_be_filled_in_is_an_error() -> None:

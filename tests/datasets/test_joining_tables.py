@@ -192,7 +192,7 @@ def test_order_of_rows_and_ends_does_not_matter(rows: list[int], order: list[int
         (newcomers().drop(columns="name"), None, "'nodes' has no column 'name'"),
         (newcomers().drop(columns="age"), None, "'nodes' has no column 'age'"),
         (newcomers().head(0), None, "'nodes' must have at least one row"),
-        (newcomers().assign(sex="X"), None, "column 'sex' has values that the encoding does not know: 'X'"),
+        (newcomers().assign(sex="X"), None, "column 'sex' has values that the fitted table does not have: 'X'"),
         (
             newcomers(),
             pairs(("n0", "p3"), ("n0", "n1"), ("n1", "p2"), ("n2", "p77")),

@@ -110,6 +110,18 @@ def test_only_labelled_nodes_count() -> None:
         build(table, sensitive="race", min_group_size=5)
 
 
+def test_small_groups_are_left_out_of_comparisons(caplog: pytest.LogCaptureFixture) -> None:
+    data = build(sensitive="race", min_group_size=10, small_groups="unknown")
+    assert data.group_names == ["black", "white"]
+    assert group_of(data)[88:] == [None] * 8
+    assert int((data.sens == -1).sum()) == 8
+    assert "groups with fewer than 10 labelled nodes are not compared with others: 'asian' (8)" in caplog.text
+    again = build(sensitive="race", encoding=data.provenance["encoding"])
+    assert torch.equal(again.sens, data.sens)
+    with pytest.raises(DataError, match="column 'race' must have at least two groups"):
+        build(sensitive="race", min_group_size=40, small_groups="unknown")
+
+
 def test_small_groups_that_are_too_small_together() -> None:
     with pytest.raises(DataError, match="even together the small groups have fewer than 10 labelled nodes"):
         build(sensitive="race", min_group_size=10, small_groups="other")
@@ -118,7 +130,7 @@ def test_small_groups_that_are_too_small_together() -> None:
 def test_min_group_size() -> None:
     with pytest.raises(DataError, match=r"'min_group_size' must be at least 1 .got 0"):
         build(min_group_size=0)
-    with pytest.raises(DataError, match="'small_groups' must be one of 'error', 'other'"):
+    with pytest.raises(DataError, match="'small_groups' must be one of 'error', 'other', 'unknown'"):
         build(small_groups="merge")
 
 
@@ -212,7 +224,7 @@ def test_a_combination_that_the_encoding_does_not_know() -> None:
     table = nodes(race=["black", "white"] * (SIZE // 2))
     encoding = build(table, sensitive=["sex", "race"]).provenance["encoding"]
     other = nodes(race=["white", "white"] * (SIZE // 2))
-    with pytest.raises(DataError, match=r"a group that the encoding does not know: 'female × white' .sex × race"):
+    with pytest.raises(DataError, match=r"a group that the fitted table does not have: 'female × white' .sex × race"):
         build(other, sensitive=["sex", "race"], encoding=encoding)
 
 

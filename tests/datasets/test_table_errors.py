@@ -532,14 +532,14 @@ def encoded(**options: Any) -> dict[str, Any]:
 
 
 def test_unknown_category() -> None:
-    message = "column 'job' has values that the encoding does not know: 'pilot' .it knows 'clerk', 'nurse', 'smith'"
+    message = "column 'job' has values that the fitted table does not have: 'pilot' .it has 'clerk', 'nurse', 'smith'"
     with pytest.raises(DataError, match=message):
         build(changed("job", 4, "pilot"), encoding=encoded(), unknown_category="error")
 
 
 @pytest.mark.parametrize("column", ["sex", "paid"])
 def test_unknown_label_or_group(column: str) -> None:
-    with pytest.raises(DataError, match=f"column '{column}' has values that the encoding does not know: 'other'"):
+    with pytest.raises(DataError, match=f"column '{column}' has values that the fitted table does not have: 'other'"):
         build(changed(column, 4, "other"), encoding=encoded(), unknown_category="zeros")
 
 

@@ -64,6 +64,17 @@ def test_contents() -> None:
     }
 
 
+def test_numbers_of_edges_that_may_be_weights() -> None:
+    pairs = friends().assign(calls=range(1, 2 * SIZE + 1), at=1_700_000_000 + np.arange(2 * SIZE), kind=1)
+    found = inspect_tables(people(), pairs)
+    hint = (
+        "column 'calls' of the edges has positive numbers, 1 to 240: if they say how much an edge counts, use them "
+        "with edge_weight='calls'"
+    )
+    assert [sentence for sentence in sentences(found) if "how much an edge counts" in sentence] == [hint]
+    assert found.settings == {}
+
+
 def test_rules() -> None:
     table = people(
         salary=[f"${i:,}.50" for i in range(1000, 1000 + SIZE)],
@@ -81,6 +92,41 @@ def test_rules() -> None:
         "plz": "code",
         "member": "flag",
     }
+
+
+def test_spellings_of_one_value_count_once() -> None:
+    sexes, hired = ["F", "female", "M", "m"] * 30, ["yes", "Yes", "no", "no"] * 30
+    found = inspect_tables(people(sex=sexes, hired=hired, works=["Y", "yes", "N"] * 40), friends())
+    assert (found.column("sex").distinct, found.column("sex").examples) == (2, ("F", "M"))
+    assert found.roles["sensitive"][0].reason.endswith("it has 2 values in 4 spellings")
+    assert found.roles["label"][0].reason.endswith("it has 2 values in 3 spellings")
+    assert "column 'sex': spellings are merged: 'female' is 'F', 'm' is 'M'" in sentences(found)
+    assert "column 'hired': spellings are merged: 'yes' is 'Yes'" in sentences(found)
+    assert not any("'works'" in sentence for sentence in sentences(found))  # a flag reads every spelling
+
+
+def test_names_of_people_are_asked_about() -> None:
+    names = np.random.default_rng(3).choice(["Ada", "Ben", "Cem"], SIZE)
+    found = inspect_tables(people(**{"First Name": names, "company_name": names[::-1]}), friends())
+    assert [guess.column for guess in found.undecided] == ["First Name"]
+    assert found.undecided[0].reason == "it has people's names, which can tell their sex and origin"
+
+
+def test_groups_that_are_too_small_to_compare() -> None:
+    rows = 1200
+    table = pd.DataFrame(
+        {
+            "height": np.random.default_rng(0).normal(170, 10, rows),
+            "sex": ["f", "m"] * 590 + ["d"] * 20,
+            "hired": ["yes", "no", "no", "yes"] * 300,
+        }
+    )
+    hint = (
+        "group 'd' of 'sex' has 20 labelled nodes, too few to show a small difference: with min_group_size=100 and "
+        "small_groups='unknown' such groups are not compared"
+    )
+    assert hint in sentences(inspect_tables(table))
+    assert hint not in sentences(inspect_tables(table.tail(500)))  # a small table has small groups
 
 
 def test_roles() -> None:
@@ -138,7 +184,7 @@ def test_a_label_without_a_telling_name_has_few_values_and_some_are_missing() ->
     table.loc[:9, "q17"] = None
     found = inspect_tables(table, friends())
     assert found.best("label") == "q17"
-    assert found.roles["label"][0].reason == "it has 2 values, and none for 10 nodes: those to be predicted?"
+    assert found.roles["label"][0].reason == "it has 2 values, and 10 nodes have none, perhaps those to be predicted"
 
 
 def test_a_part_of_a_one_hot_code_is_no_label() -> None:
@@ -247,8 +293,8 @@ def test_gaps() -> None:
     table.loc[:11, "height"] = np.nan
     table.loc[:5, "sex"] = None
     found = sentences(inspect_tables(table, friends()))
-    assert "10.0 % of the nodes have no value in 'height': it is filled in, and marked" in found
-    assert "5.0 % of the nodes have no value in 'sex': their group is unknown" in found
+    assert "nodes without a value in 'height' (10.0 %): it is filled in, and marked" in found
+    assert "nodes without a value in 'sex' (5.0 %): their group is unknown" in found
 
 
 def test_columns_that_give_the_label_or_the_group_away() -> None:

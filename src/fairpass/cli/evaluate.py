@@ -64,7 +64,8 @@ def predict(
 
         predictions = prediction_table(classifier, data, **prediction.given())
         write_table(predictions, out)
-    print_line(f"{len(predictions):,} predictions are in {out}.")
+    count = "1 prediction is" if len(predictions) == 1 else f"{len(predictions):,} predictions are"
+    print_line(f"{count} in {out}.")
     if sentence := _edges(data):
         print_line(sentence)
     if unknown := int(predictions["group"].isna().sum()):

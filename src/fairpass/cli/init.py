@@ -54,7 +54,7 @@ def init(
         section("What to know", rows(lines))
     lacking = [role for role in ("label", "sensitive") if found.best(role) is None]
     todo = f"; it still needs {' and '.join(map(repr, lacking))}" if lacking else ""
-    print_line(f"\nAll settings are in {out}{todo}. Read it, change what is not right, then: fairpass run {out}")
+    print_line(f"\nAll settings are in {out}{todo}. Read it, change what is not right, then:\n  fairpass run {out}")
 
 
 def _check_out(out: Path, tables: list[Path], force: bool) -> None:

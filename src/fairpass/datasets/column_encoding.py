@@ -14,6 +14,7 @@ from fairpass.errors import DataError
 
 UNKNOWN = -2
 _SHOWN = 3  # spellings in a warning
+_FEW = 50  # with more values, a column is no group, label or category
 
 logger = logging.getLogger(__name__)
 
@@ -57,9 +58,7 @@ def levels_of(column: Column, *, merge: bool, max_levels: int | None) -> tuple[l
         spellings = merged_spellings(dict(zip(names, counts.tolist(), strict=True)))
         if spellings:
             names = sorted({spellings.get(name, name) for name in names})
-            shown = [f"{name!r} is {kept!r}" for name, kept in spellings.items()]
-            more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-            logger.warning("column %r: spellings are merged: %s%s", column.name, ", ".join(shown[:_SHOWN]), more)
+            logger.warning("column %r: %s", column.name, note_on_spellings(spellings))
     if max_levels is not None and len(names) > max_levels:
         raise DataError(
             f"column {column.name!r} has {len(names)} distinct values ({listed(names)}), more than "
@@ -67,6 +66,19 @@ def levels_of(column: Column, *, merge: bool, max_levels: int | None) -> tuple[l
             f"('columns'), or be left out ('drop')"
         )
     return names, spellings
+
+
+def spellings_of(column: Column) -> dict[str, str]:
+    """Return the spellings of a column with few values that are merged into another, as `levels_of` does."""
+    if column.nunique() > _FEW:
+        return {}
+    return merged_spellings({text_of(value): int(count) for value, count in column.value_counts().items()})
+
+
+def note_on_spellings(merged: Mapping[str, str]) -> str:
+    shown = [f"{name!r} is {kept!r}" for name, kept in merged.items()]
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return f"spellings are merged: {', '.join(shown[:_SHOWN])}{more}"
 
 
 def codes_among(
@@ -78,8 +90,8 @@ def codes_among(
     found = [find(text_of(value)) for value in values]
     unknown = [value for value, code in zip(values, found, strict=True) if code is None]
     if unknown and not allow_unknown:
-        message = f"has values that the encoding does not know: {listed(unknown)} (it knows {listed(known)})"
-        raise DataError(f"column {column.name!r} {message}")
+        message = f"has values that the fitted table does not have: {listed(unknown)} (it has {listed(known)})"
+        raise DataError(f"column {column.name!r} {message}; leave a cell empty if its value is not known")
     translation = [UNKNOWN if code is None else code for code in found]
     return np.array([*translation, MISSING], dtype=np.int64)[codes]
 

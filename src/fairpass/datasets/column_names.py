@@ -28,6 +28,12 @@ WEIGHT_WORDS = (
     *("intensity", "similarity", "gewicht", "poids", "peso"),
 )
 
+# What a column with names of people is called, as a whole.
+_PERSONS_NAMES = (
+    *("name", "names", "surname", "forename", "firstname", "lastname", "fullname", "nachname", "vorname", "nom"),
+    *("prenom", "nombre", "apellido", "apellidos", "cognome", "nome", "achternaam", "voornaam"),
+    *("first name", "last name", "full name", "given name", "family name", "middle name", "employee name"),
+)
 # What people ask for, and what they do not.
 _WANTED = (
     *(
@@ -63,6 +69,11 @@ def named(name: str, words: Sequence[str]) -> float:
     parts = words_of(name)
     places = [words.index(word) for word in {*parts[:1], *parts[-1:]} if word in words]
     return 1 - min(places) / len(words) if places else 0.0
+
+
+def names_people(name: str) -> bool:
+    """Return whether a column is called like names of people; "company name" is not."""
+    return " ".join(words_of(name)) in _PERSONS_NAMES
 
 
 def positive_of(values: Sequence[str]) -> str:

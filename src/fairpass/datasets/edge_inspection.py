@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairpass.datasets.column_encoding import as_text
-from fairpass.datasets.edges import edge_weights, is_weight
+from fairpass.datasets.edges import could_be_weight, edge_weights, is_weight
 from fairpass.datasets.graph import Column, first_missing, listed, positions, simple_graph
 from fairpass.datasets.problems import Problem
 from fairpass.datasets.role_guesses import Guess, distinct, guess_ends
@@ -50,6 +50,8 @@ def inspect_edges(edges: Table, ids: Column, id: str | None) -> EdgeInspection:
         if weight is None and is_weight(edges[name]):
             weight = _weight(edges, name, settings, reasons, problems)
     ignored = [name for name in others if weight is None or name != weight.column]
+    if "unweighted" not in settings and weight is None:
+        problems += [_possible_weight(edges[name]) for name in ignored if could_be_weight(edges[name])]
     if ignored:
         problems.append(Problem(f"columns of the edges that are not used: {listed(ignored)}"))
     known = distinct(ids)
@@ -83,6 +85,14 @@ def _weight(
     reason = f"it has positive numbers, {weights.min():g} to {weights.max():g}, and its name says so"
     reasons["edge_weight"] = f"Why {name!r}: {reason}"
     return Guess(name, reason)
+
+
+def _possible_weight(column: Column) -> Problem:
+    numbers = f"positive numbers, {column.min():g} to {column.max():g}"
+    return Problem(
+        f"column {column.name!r} of the edges has {numbers}: if they say how much an edge counts, use them with "
+        f"edge_weight={column.name!r}"
+    )
 
 
 def _unknown_ends(columns: list[Column], found: Any) -> Iterator[str]:

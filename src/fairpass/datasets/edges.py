@@ -125,6 +125,13 @@ def unused_columns(edges: Table, options: TableOptions) -> list[str]:
     return others
 
 
+def could_be_weight(column: Column) -> bool:
+    """Return whether a column has different positive numbers that are no times."""
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column) or column.isna().any():
+        return False
+    return bool(0 < column.min() < column.max() < _SECONDS)
+
+
 def is_weight(column: Column) -> bool:
     """Return whether a column has different numbers and is named like a weight."""
     if not named(str(column.name), WEIGHT_WORDS) or column.nunique() < 2:

@@ -178,7 +178,8 @@ class NumberColumn(ColumnEncoding):
             note = f"column {self.column!r}: values outside {fitted}: {rows:,}, first {example}"
             found.append(Difference(self.column, "outside", rows, example, note))
         if seen.std > 0:
-            moved = (float(present.mean()) - seen.mean) / seen.std
+            # Values outside the range are reported above; one of them alone must not move the mean.
+            moved = (float(present.clip(seen.low, seen.high).mean()) - seen.mean) / seen.std
             if abs(moved) > _SHIFTED and abs(moved) * np.sqrt(len(present)) > _CERTAIN:
                 note = f"column {self.column!r}: the mean moved by {moved:+.1f} standard deviations since the fit"
                 found.append(Difference(self.column, "shifted", len(present), f"{moved:+.1f}", note))

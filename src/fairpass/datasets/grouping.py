@@ -114,7 +114,7 @@ class Grouping(Frozen):
 
     columns: list[SensitiveColumn]
     names: list[str]
-    merged: list[str]  # combinations that are too small and belong to "other"
+    merged: list[str]  # combinations that are too small: they belong to "other" or, if there is none, to no group
 
     @classmethod
     def fit(cls, nodes: Table, options: TableOptions) -> "Grouping":
@@ -148,8 +148,10 @@ class Grouping(Frozen):
         codes = np.full(len(combination), MISSING, dtype=np.int64)
         for code, name in names.items():
             group = index.get(name, index.get(OTHER))  # the fitted table may not have had this combination
+            if group is None and name in self.merged:  # left out of all comparisons
+                group = MISSING
             if group is None:
-                raise DataError(f"'nodes' has a group that the encoding does not know: {name!r} ({self.title})")
+                raise DataError(f"'nodes' has a group that the fitted table does not have: {name!r} ({self.title})")
             codes[combination == code] = group
         return codes
 
@@ -168,7 +170,7 @@ class Grouping(Frozen):
 
 
 def _without_small(sizes: Mapping[str, int], min_size: int, small: SmallGroups) -> tuple[list[str], list[str]]:
-    """Return the groups that are kept, "other" last, and those that are merged into it."""
+    """Return the groups that are kept, "other" last, and those that are merged into it or left out."""
     tiny = [name for name, size in sizes.items() if size < min_size and name != OTHER]
     if min_size == 1 or not tiny:  # a group without any labelled node is refused with the split
         return list(sizes), []
@@ -176,8 +178,12 @@ def _without_small(sizes: Mapping[str, int], min_size: int, small: SmallGroups) 
     if small == "error":
         raise DataError(
             f"every group must have at least {min_size} labelled nodes ('min_group_size'), but these have fewer: "
-            f"{shown}; merge them (small_groups='other'), or define the groups differently"
+            f"{shown}; merge them (small_groups='other'), leave them out (small_groups='unknown'), or define the "
+            f"groups differently"
         )
+    if small == "unknown":
+        logger.warning("groups with fewer than %d labelled nodes are not compared with others: %s", min_size, shown)
+        return [name for name in sizes if name not in tiny], tiny
     if sum(sizes[name] for name in tiny) + sizes.get(OTHER, 0) < min_size:
         raise DataError(
             f"even together the small groups have fewer than {min_size} labelled nodes ('min_group_size'): {shown}; "

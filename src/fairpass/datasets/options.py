@@ -15,7 +15,7 @@ from fairpass.errors import DataError, validation_message
 FeatureScale = Literal["minmax", "standard", "none"]
 Missing = Literal["error", "drop", "mean", "indicator"]
 MissingSensitive = Literal["error", "unknown"]
-SmallGroups = Literal["error", "other"]
+SmallGroups = Literal["error", "other", "unknown"]
 UnknownCategory = Literal["error", "zeros"]
 Dangling = Literal["error", "drop"]
 
@@ -76,7 +76,8 @@ class TableOptions(Frozen):
     min_group_size: int = _option("groups", 1, key="min_size", ge=1)
     """Smallest number of labelled nodes in a group."""
     small_groups: SmallGroups = _option("groups", "error", key="small")
-    """What to do with smaller groups: refuse them, or merge them into a group 'other'."""
+    """What to do with smaller groups: refuse them, merge them into a group 'other', or leave them out of all
+    comparisons, as if their group were unknown."""
     missing_sensitive: MissingSensitive = _option("groups", "error", key="missing")
     """What to do with missing sensitive values: refuse them, or treat the group as unknown (sens = -1)."""
     keep_sensitive: bool = _option("groups", False, key="as_feature")

@@ -18,6 +18,9 @@ _LEAKS_LABEL, _LEAK_TOGETHER, _LEAKS_GROUP = 0.98, 0.99, 0.95
 _TELL_GROUP_TOGETHER = 0.9
 _CORRELATED = 0.999
 _REPEATED_ROWS = 0.01
+# Labelled nodes of a group that say something about it, and rows of a table in which a group may have more.
+_COMPARABLE, _LARGE = 100, 1_000
+_SHOWN = 10  # columns in one sentence
 _MANY = 100  # in fewer rows, consecutive numbers may be chance
 
 
@@ -35,6 +38,18 @@ def label_problems(label: Column) -> Iterator[Problem]:
     for value, count in label.value_counts().items():
         if count < _RARE:
             yield Problem(f"label {value!r} is rare ({count} nodes): measurements for it are uncertain")
+
+
+def small_groups(group: Column, labelled: Column) -> Iterator[Problem]:
+    """Yield the groups that are small although the table is not; `labelled` says which rows have a label."""
+    sizes = group[labelled].value_counts()
+    if len(group) < _LARGE or (sizes >= _COMPARABLE).sum() < 2:
+        return
+    for name, size in sizes[sizes < _COMPARABLE].items():
+        yield Problem(
+            f"group {str(name)!r} of {group.name!r} has {size} labelled nodes, too few to show a small difference: "
+            f"with min_group_size={_COMPARABLE} and small_groups='unknown' such groups are not compared"
+        )
 
 
 def leaks(tree: Predictability, features: Sequence[str], label: Column) -> Iterator[Problem]:
@@ -122,9 +137,10 @@ def counting_columns(nodes: Table, features: Sequence[str]) -> dict[str, str]:
 
 def gaps(columns: Mapping[str, int], rows: int, sensitive: Sequence[str], features: Sequence[str]) -> Iterator[Problem]:
     """Yield the share of missing values by column; `columns` has their numbers."""
-    for name, missing in columns.items():
-        share = f"{100 * missing / rows:.1f} % of the nodes have no value in {name!r}"
-        if missing and name in sensitive:
-            yield Problem(f"{share}: their group is unknown")
-        elif missing and name in features:
-            yield Problem(f"{share}: it is filled in, and marked")
+    share = {name: f"{name!r} ({100 * missing / rows:.1f} %)" for name, missing in columns.items() if missing}
+    for name in sensitive:
+        if name in share:
+            yield Problem(f"nodes without a value in {share[name]}: their group is unknown")
+    if filled := [share[name] for name in features if name in share]:
+        shown = ", ".join(filled[:_SHOWN]) + (f" and {len(filled) - _SHOWN} more" if len(filled) > _SHOWN else "")
+        yield Problem(f"nodes without a value in {shown}: it is filled in, and marked")

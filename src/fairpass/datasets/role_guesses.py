@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.column_encoding import as_text, spellings_of, text_of
 from fairpass.datasets.column_names import END_WORDS, ID_WORDS, LABEL_WORDS, SENSITIVE_WORDS, named, words_of
 from fairpass.datasets.graph import Column
 from fairpass.datasets.splits import PARTS
@@ -101,7 +101,8 @@ def _ids(nodes: Table, edges: Table | None) -> Iterator[_Scored]:
         shares = sorted((share_among(ends, known) for ends in columns), reverse=True)[:2]
         share = sum(shares) / 2
         if share > 0.5:
-            yield 1 + share + is_named, name, f"{different}, and {100 * share:.0f} % of the edges' ends are among them"
+            told = f"{different}, and {int(100 * share)} % of the edges' ends are among them"
+            yield 1 + share + is_named, name, told
         elif is_named and edges is None:
             yield 1, name, f"{different}, and its name says so"
 
@@ -113,7 +114,7 @@ def guess_ends(edges: Table, ids: Column, id: str | None) -> tuple[Guess, ...]:
     for name in edges.columns:
         share = share_among(_some(edges[name]), known)
         is_named = not set(END_WORDS).isdisjoint(words_of(name))
-        scored.append((2 * share + is_named, name, f"{100 * share:.0f} % of its values are {what}"))
+        scored.append((2 * share + is_named, name, f"{int(100 * share)} % of its values are {what}"))
     return tuple(sorted(best(scored)[:2], key=lambda guess: edges.columns.index(guess.column)))
 
 
@@ -139,15 +140,17 @@ def guess_label(nodes: Table, columns: Sequence[str]) -> tuple[Guess, ...]:
 def _labels(nodes: Table, columns: Sequence[str]) -> Iterator[_Scored]:
     for name in columns:
         column = nodes[name]
-        count, missing = int(column.nunique()), int(column.isna().sum())
+        count, missing = int(column.nunique()) - len(spellings_of(column)), int(column.isna().sum())
         if rank := named(name, LABEL_WORDS):
-            yield 2 + rank, name, f"its name says so; it has {count} values"
+            yield 2 + rank, name, f"its name says so; it has {_values(column)}"
         elif count <= _FEW and missing and not _has_fractions(column):
-            yield (
-                1 + (count == 2),
-                name,
-                f"it has {count} values, and none for {missing:,} nodes: those to be predicted?",
-            )
+            reason = f"it has {_values(column)}, and {missing:,} nodes have none, perhaps those to be predicted"
+            yield 1 + (count == 2), name, reason
+
+
+def _values(column: Column) -> str:
+    count, merged = int(column.nunique()), len(spellings_of(column))
+    return f"{count - merged:,} values" + (f" in {count:,} spellings" if merged else "")
 
 
 def _has_fractions(column: Column) -> bool:
@@ -182,7 +185,7 @@ def _sensitive(nodes: Table, columns: Collection[str]) -> Iterator[_Scored]:
         if count < 2:
             continue
         if rank := named(name, SENSITIVE_WORDS):
-            yield 1 + rank, name, f"its name is that of a sensitive attribute; it has {count} values"
+            yield 1 + rank, name, f"its name is that of a sensitive attribute; it has {_values(nodes[name])}"
         elif what := people_in(nodes[name]):
             yield 1, name, f"its values are those of {what}"
 

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import pandas as pd
 
 from fairpass.datasets import problems as hints
-from fairpass.datasets.column_encoding import as_text, text_of
+from fairpass.datasets.column_encoding import as_text, note_on_spellings, spellings_of, text_of
 from fairpass.datasets.column_kinds import MAX_LEVELS, ColumnKind, Recognised, recognise
+from fairpass.datasets.column_names import names_people
 from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.edge_inspection import EdgeInspection, inspect_edges
 from fairpass.datasets.edges import header_names
@@ -16,7 +17,6 @@ from fairpass.datasets.graph import Column, checked_ids, listed
 from fairpass.datasets.predictability import Predictability
 from fairpass.datasets.problems import Problem
 from fairpass.datasets.role_guesses import Guess, guess_id, guess_label, guess_sensitive, guess_split
-from fairpass.datasets.spellings import merged_spellings
 from fairpass.datasets.table_files import Table, TableSource, read_table
 from fairpass.datasets.tables import NO_HEADER, has_no_header
 from fairpass.datasets.text_tables import with_types
@@ -27,6 +27,7 @@ ContentKind = Literal[ColumnKind, "constant"]
 
 _EXAMPLES = 3
 _GIVEN = "you said so"
+_NAMES = "it has people's names, which can tell their sex and origin"
 
 # Why a column cannot be a feature.
 _UNUSABLE = {
@@ -41,13 +42,17 @@ _PLAIN = {"number", "flag", "category"}
 
 @dataclass(frozen=True)
 class ColumnContent:
-    """What one column contains; `examples` are its most frequent values, `rule` is how the settings file has it."""
+    """What one column contains; `examples` are its most frequent values, `rule` is how the settings file has it.
+
+    Spellings of one value count as one.
+    """
 
     name: str
     kind: ContentKind
     distinct: int
     missing: int
     examples: tuple[str, ...]
+    spellings: Mapping[str, str] = field(default_factory=dict)  # of values, merged into the one that is kept
     note: str = ""
     rule: Any = None
     recognised: Recognised | None = field(default=None, repr=False)
@@ -55,16 +60,18 @@ class ColumnContent:
     @classmethod
     def of(cls, column: Column, decimal: DecimalMark | None = None) -> "ColumnContent":
         try:
-            counts = column.value_counts()
+            counts, spellings = column.value_counts(), spellings_of(column)
         except TypeError:  # lists or other values that cannot be compared
-            counts = column.map(str, na_action="ignore").value_counts()
+            counts, spellings = column.map(str, na_action="ignore").value_counts(), {}
+        if spellings:
+            counts = as_text(column).replace(spellings).value_counts()
         examples = tuple(_shown(value) for value in counts.index[:_EXAMPLES].tolist())
         missing, distinct = int(column.isna().sum()), len(counts)
         if distinct == 1:
-            return cls(str(column.name), "constant", distinct, missing, examples)
+            return cls(str(column.name), "constant", distinct, missing, examples, spellings)
         found = recognise(column, usual_decimal=decimal)
         rule = _rule(found, column)
-        return cls(str(column.name), found.kind, distinct, missing, examples, found.note, rule, found)
+        return cls(str(column.name), found.kind, distinct, missing, examples, spellings, found.note, rule, found)
 
 
 def _shown(value: Any) -> str:
@@ -228,6 +235,7 @@ class _Inspector:
     def _undecided(self, usable: Sequence[str]) -> tuple[Guess, ...]:
         """Return what may be sensitive, too: by name or values, or because it tells the sensitive attribute."""
         found = {guess.column: guess for guess in self.roles["sensitive"] if guess.column in usable}
+        found |= {name: Guess(name, _NAMES) for name in usable if name not in found and names_people(name)}
         for name in self.sensitive:
             if hints.can_be_told(self.nodes[name]):
                 group = self._merged(name)
@@ -236,9 +244,8 @@ class _Inspector:
         return tuple(found.values())
 
     def _merged(self, name: str) -> Column:
-        """Return a sensitive column with spellings such as M and male merged, as `from_tables` does."""
-        column = self.nodes[name]
-        spellings = merged_spellings({text_of(value): int(n) for value, n in column.value_counts().items()})
+        """Return a label or sensitive column with spellings such as M and male merged, as `from_tables` does."""
+        column, spellings = self.nodes[name], self.contents[name].spellings
         return as_text(column).replace(spellings) if spellings else column
 
     def result(self) -> Inspection:
@@ -274,23 +281,30 @@ class _Inspector:
                     f"label {label.name!r} must have at most {MAX_LEVELS} values (got {distinct:,})", stops=True
                 )
             else:
-                yield from hints.label_problems(label)
+                yield from hints.label_problems(self._merged(str(label.name)))
         for name, reason in {**self.unusable, **self.counting}.items():
             yield Problem(f"column {name!r} {reason}: it is left out")
         if not self.features:
             yield Problem("no column is left as a feature: decide which may be one", stops=True)
-        for name in self.features:
-            if self.contents[name].note:
-                yield Problem(f"column {name!r}: {self.contents[name].note}")
+        for name in filter(None, (self.label, *self.sensitive, *self.features)):
+            yield from self._notes(name)
         missing = {name: content.missing for name, content in self.contents.items()}
         yield from hints.gaps(missing, len(self.nodes.frame), self.sensitive, self.features)
         if label is not None:
             yield from hints.leaks(self.tree, self.features, label)
-        for name in self.sensitive:
-            if hints.can_be_told(self.nodes[name]):
-                yield from hints.told_together(self.tree, self.features, self._merged(name))
+        for group in [self._merged(name) for name in self.sensitive if hints.can_be_told(self.nodes[name])]:
+            yield from hints.told_together(self.tree, self.features, group)
+            yield from () if label is None else hints.small_groups(group, label.notna())
         yield from hints.repeated_columns(self.tree, self.nodes, self.features)
         yield from hints.repeated_rows(self.nodes, self.features)
+
+    def _notes(self, name: str) -> Iterator[Problem]:
+        """Yield how a column is read, where that may surprise; a flag reads every spelling."""
+        content, is_feature = self.contents[name], name in self.features
+        if content.spellings and not (is_feature and content.kind == "flag"):
+            yield Problem(f"column {name!r}: {note_on_spellings(content.spellings)}")
+        if content.note and is_feature:
+            yield Problem(f"column {name!r}: {content.note}")
 
 
 def _id_errors(ids: Column) -> Iterator[Problem]:

@@ -240,9 +240,9 @@ class Config(Settings):
     directory: str | None = None
     question: str = ""
     nodes: str
-    """Table of nodes, one row per node: .csv, .tsv or .parquet."""
+    """Table of nodes, one row per node: .csv, .tsv, .jsonl (also .gz) or .parquet."""
     edges: str | None = None
-    """Table of edges, one row per edge: .csv, .tsv or .parquet."""
+    """Table of edges, one row per edge: .csv, .tsv, .jsonl (also .gz) or .parquet."""
     tables: TableOptions
     choice: Choice
     tuning: Tuning

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawing import examples
@@ -346,6 +347,25 @@ def test_tables_by_name_may_have_changed(run: Run, moved: Path, tmp_path: Path) 
     assert "Edges between new nodes and the 170 nodes of the graph: 3." in result.stdout
     assert "are not the tables of the fit, or have changed: the model knows the graph as it was then" in result.stderr
     assert pd.read_csv(tmp_path / "found.csv")["node"].tolist() == ["N-1", "N-2", "N-3"]
+
+
+def test_warnings_of_the_fit_are_not_repeated(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    table = applicants().assign(ethnicity=lambda each: each["ethnicity"].where(each.index != 5, " arda"))
+    table.to_csv(nodes, index=False)
+    acquaintances().assign(since="2020-01-01").to_csv(edges, index=False)
+    options: dict[str, Any] = {"id": "applicant", "label": "decision", "sensitive": "ethnicity", "drop": ["remarks"]}
+    fitted = from_tables(nodes, edges, **options, missing="mean", missing_sensitive="unknown")
+    assert "spellings are merged" in caplog.text
+    assert "columns of 'edges' that are not used: 'since'" in caplog.text
+    caplog.clear()
+    again = fitted_graph(fitted.provenance, f"{nodes},{edges}")
+    assert torch.equal(again.sens, fitted.sens)
+    assert not caplog.records
+    table.iloc[::-1].to_csv(nodes, index=False)
+    fitted_graph(fitted.provenance, f"{nodes},{edges}")
+    assert "have changed" in caplog.text
+    assert "columns of 'edges' that are not used: 'since'" in caplog.text
 
 
 def test_a_run_of_other_tables(run: Run, moved: Path) -> None:

@@ -82,12 +82,13 @@ def load_stored_model(path: Path) -> "NodeClassifier":
 
 def load_like_fit(model: "NodeClassifier", graph: GraphOptions, **others: Any) -> "Data":
     """Return a graph; options that the user does not give are those of the fit, or `others` for other tables."""
-    from fairpass.projects.fitted_graph import options_of_fit
+    from fairpass.projects.fitted_graph import options_of_fit, said_before
 
     provenance = model.provenance_ or {}
     if graph.name is None:
         like_fit = options_of_fit(provenance, graph.nodes, graph.edges, **others) if "encoding" in provenance else {}
-        return graph.load(**like_fit)
+        with said_before({} if graph.given.keys() - {"nodes", "edges"} else like_fit):
+            return graph.load(**like_fit)
     # Above all the split: nodes of the training must not be test nodes now.
     options = provenance.get("options", {}) if provenance.get("name") == graph.benchmark else {}
     return graph.load(**{name: value for name, value in options.items() if value is not None})

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,19 @@ def options_of_fit(
     return {"encoding": provenance["encoding"], **lasting, **others}
 
 
+@contextmanager
+def said_before(options: Mapping[str, Any]) -> Iterator[None]:
+    """Log no warnings about tables that are read exactly as in the fit: it gave the same ones."""
+    log = logging.getLogger("fairpass.datasets")
+    level = log.level
+    if options and "encoding" not in options:
+        log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
 def fitted_graph(provenance: Mapping[str, Any] | None, place: str) -> Data:
     """Return the graph that a model was fitted to.
 
@@ -69,7 +83,8 @@ def fitted_graph(provenance: Mapping[str, Any] | None, place: str) -> Data:
         in_files = provenance["nodes"]["sha256"] is not None
         what = "are not the tables of the fit, or have changed" if in_files else "cannot be compared with the fit's"
         logger.warning("the tables %s %s: the model knows the graph as it was then", place, what)
-    return from_tables(nodes, edges, **options)
+    with said_before(options):
+        return from_tables(nodes, edges, **options)
 
 
 def _is_same(path: Path | None, origin: Mapping[str, str | None]) -> bool:

@@ -132,7 +132,11 @@ def _guesses(found: Inspection, role: str) -> list[str]:
     chosen = found.sensitive if role == "sensitive" else (found.best(role),)
     lines = [f"Why {guess.column!r}: {guess.reason}." for guess in guesses if guess.column in chosen]
     others = [repr(guess.column) for guess in guesses if guess.column not in chosen]
-    return lines + ([f"Others: {', '.join(others)}."] if others else [])
+    if others and role == "sensitive":
+        lines.append(_TEXTS["another"].format(others=", ".join(others), chosen=" and ".join(map(repr, chosen))))
+    elif others:
+        lines.append(f"Others: {', '.join(others)}.")
+    return lines
 
 
 def _relative(path: str, folder: Path) -> str:

@@ -134,6 +134,23 @@ def test_min_group_size() -> None:
         build(small_groups="merge")
 
 
+@pytest.mark.parametrize("write", [lambda day: day, lambda day: day.strftime("%d.%m.%Y")])
+def test_dates_are_cut_at_years(write: Any) -> None:
+    days = [pd.Timestamp("1970-06-30") + pd.DateOffset(months=3 * i) for i in range(SIZE)]  # to March 1994
+    days[0], days[1] = pd.Timestamp("1983-12-31"), pd.Timestamp("1984-01-01")
+    table = nodes(born=[write(day) for day in days])
+    data = build(table, sensitive="born", sens_bins=[1984])
+    assert data.group_names == ["born < 1984", "born ≥ 1984"]
+    assert [name == "born ≥ 1984" for name in group_of(data)] == [day.year >= 1984 for day in days]
+    again = build(
+        table.assign(born=table["born"].iloc[::-1].to_numpy()), encoding=data.provenance["encoding"], sensitive="born"
+    )
+    assert torch.equal(again.sens, data.sens.flip(0))
+    assert build(table, sensitive="born", sens_bins=2).group_names == ["born < 1983", "born ≥ 1983"]
+    with pytest.raises(DataError, match=r"'born' has .* too many to be groups .*at the first day of 1984 by sens_bins"):
+        build(table, sensitive="born")
+
+
 def test_too_many_combinations() -> None:
     with pytest.raises(DataError, match=r"make 6 groups .*more than 'max_levels' = 5"):
         build(sensitive=["sex", "race"], max_levels=5)

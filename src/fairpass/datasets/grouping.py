@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 
 from fairpass.datasets.column_encoding import codes_among, levels_of, text_of
 from fairpass.datasets.column_kinds import recognise
@@ -20,6 +19,11 @@ from fairpass.errors import DataError
 TIMES = " × "  # between the names of an intersection: "female × black"
 OTHER = "other"  # the group that small groups are merged into
 _DIGITS = 6  # significant digits of a quantile
+# What can be cut, with an example; dates are cut at years.
+_CUT_AT = {
+    **dict.fromkeys(("number", "money", "percent"), "the number 25 by sens_bins=[25"),
+    "date": "the first day of 1984 by sens_bins=[1984]",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -41,18 +45,20 @@ class SensitiveColumn(Frozen):
         if bins is not None:
             found = recognise(column, usual_decimal=usual)
             reading = Reading() if content_type(column) == "number" else found.reading
-            if reading is None or reading.kind == "date":
-                raise DataError(f"column {name!r} must contain numbers, which 'sens_bins' cuts (got {found.kind})")
-            edges = _bin_edges(column, finite_numbers(column, reading), bins)
+            if reading is None:
+                raise DataError(
+                    f"column {name!r} must contain numbers or dates, which 'sens_bins' cuts (got {found.kind})"
+                )
+            edges = _bin_edges(column, _numbers(column, reading), bins, whole=reading.kind == "date")
             texts = [text_of(edge) for edge in edges]
             between = [f"{low} ≤ {name} < {high}" for low, high in pairwise(texts)]
             names = [f"{name} < {texts[0]}", *between, f"{name} ≥ {texts[-1]}"]
             return cls(column=name, names=names, edges=edges, reading=reading)
-        if pd.api.types.is_numeric_dtype(column) and column.nunique() > max_levels:
+        if column.nunique() > max_levels and (kind := recognise(column, usual_decimal=usual).kind) in _CUT_AT:
             raise DataError(
-                f"column {name!r} has {column.nunique()} distinct values, too many to be groups "
+                f"column {name!r} has {column.nunique():,} distinct values, too many to be groups "
                 f"('max_levels' = {max_levels}): cut it, into 3 groups of equal size by sens_bins=3, "
-                f"or at the number 25 by sens_bins=[25]"
+                f"or at {_CUT_AT[kind]}"
             )
         names, spellings = levels_of(column, merge=options.merge_spellings, max_levels=max_levels)
         return cls(column=name, names=names, spellings=spellings)
@@ -61,12 +67,26 @@ class SensitiveColumn(Frozen):
         """Return the index of each row's name, -1 where the value is missing."""
         if self.edges is None:
             return codes_among(column, self.names, spellings=self.spellings)
-        values = finite_numbers(column, self.reading)
+        values = _numbers(column, self.reading or Reading())
         return np.where(np.isnan(values), MISSING, np.digitize(values, self.edges)).astype(np.int64)
 
 
-def _bin_edges(column: Column, values: Floats, bins: Bins) -> list[float]:
-    """Return the numbers to cut a column at, in increasing order: those given, or its quantiles (equal ones once)."""
+def _numbers(column: Column, reading: Reading) -> Floats:
+    """Return the numbers that are cut into groups; a date is its year and, as a fraction, the day in the year."""
+    values = finite_numbers(column, reading)
+    if reading.kind != "date":
+        return values
+    days = np.where(np.isnan(values), 0, values).astype("datetime64[D]")
+    years = days.astype("datetime64[Y]")
+    whole = years.astype(np.int64) + 1970
+    return np.where(np.isnan(values), np.nan, whole + (days - years).astype(np.float64) / 366)
+
+
+def _bin_edges(column: Column, values: Floats, bins: Bins, *, whole: bool) -> list[float]:
+    """Return the numbers to cut a column at, in increasing order: those given, or its quantiles (equal ones once).
+
+    Quantiles are rounded, to `whole` numbers for the years of dates.
+    """
     values = values[~np.isnan(values)]
     if not len(values):
         raise DataError(f"column {column.name!r} has no value in any row: it cannot be cut into groups")
@@ -75,7 +95,7 @@ def _bin_edges(column: Column, values: Floats, bins: Bins) -> list[float]:
         if not 2 <= bins <= 10:
             raise DataError(f"'sens_bins' must be between 2 and 10 bins, or the numbers to cut at (got {bins})")
         cuts = np.quantile(values, np.arange(1, bins) / bins, method="nearest")
-        edges = sorted({float(f"{cut:.{_DIGITS}g}") for cut in cuts} - {lowest})
+        edges = sorted({float(round(cut)) if whole else float(f"{cut:.{_DIGITS}g}") for cut in cuts} - {lowest})
         if not edges:
             raise DataError(
                 f"column {column.name!r} cannot be cut at its quantiles: most rows have {text_of(lowest)}; "

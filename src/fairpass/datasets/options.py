@@ -71,8 +71,8 @@ class TableOptions(Frozen):
     merge_spellings: bool = _option("data", True)
     """Whether values that differ only in case and space, or that are known to mean the same (M and male), are one."""
     sens_bins: Bins | dict[str, Bins] | None = _option("groups", None, key="bins")
-    """How to cut a numeric sensitive column into groups: a number of groups of equal size, or the numbers to cut at; by
-    column if there are several."""
+    """How to cut a sensitive column of numbers or dates into groups: a number of groups of equal size, or the numbers
+    (of dates, the years) to cut at; by column if there are several."""
     min_group_size: int = _option("groups", 1, key="min_size", ge=1)
     """Smallest number of labelled nodes in a group."""
     small_groups: SmallGroups = _option("groups", "error", key="small")

@@ -96,7 +96,9 @@ def _values(found: Inspection, folder: Path, features: Collection[str]) -> dict[
     if _has_few_labels(found):
         values["fractions"] = TableOptions.model_fields["fractions"].get_default()
     contents = [found.column(name) for name in found.sensitive]
-    bins = {each.name: 3 for each in contents if each.kind == "number" and each.distinct > min(10, MAX_LEVELS)}
+    bins = {
+        each.name: 3 for each in contents if each.kind in ("number", "date") and each.distinct > min(10, MAX_LEVELS)
+    }
     return values | ({"sens_bins": bins} if bins else {})
 
 

@@ -143,4 +143,5 @@ def gaps(columns: Mapping[str, int], rows: int, sensitive: Sequence[str], featur
             yield Problem(f"nodes without a value in {share[name]}: their group is unknown")
     if filled := [share[name] for name in features if name in share]:
         shown = ", ".join(filled[:_SHOWN]) + (f" and {len(filled) - _SHOWN} more" if len(filled) > _SHOWN else "")
-        yield Problem(f"nodes without a value in {shown}: it is filled in, and marked")
+        these = "it is" if len(filled) == 1 else "they are"
+        yield Problem(f"nodes without a value in {shown}: {these} filled in, and marked")

@@ -89,7 +89,8 @@ def deliver(
         promise = promise_of(model, data, limits, confidence, on, candidates=number)
         if promise.verdict != "shown":
             break
-        reason = f"It is the most useful of {number} checked in turn that is shown to keep the limits."
+        others = "that was checked" if number == 1 else f"of {number} that were checked in turn"
+        reason = f"It is the most useful configuration {others}: it is shown to keep the limits."
         kept = Delivery(Decision(point, reason), promise, model)
     if kept is None:
         reason = "It is the configuration most likely to keep the limits on validation, and the check did not show it."

@@ -343,13 +343,15 @@ class _Comparison:
             violated = f"{share} is more than {points} higher in {found.high_group!r} than in {found.low_group!r}"
         numbers = f"({measured}, {most}, {where})"
         if found.verdict == "shown":
-            return f"Shown: {subject} {numbers}."
+            return f"It is shown that {subject} {numbers}."
         if found.verdict == "violated":
-            return f"Violated: {violated} ({measured}, shown {confident}, {where})."
+            return f"The limit is violated: {violated} ({measured}, shown {confident}, {where})."
         if found.more_people is None:
-            return f"Not shown: that {subject} {numbers}. More people would not help: what was measured is no better."
+            return (
+                f"It is not shown that {subject} {numbers}. More people would not help: what was measured is no better."
+            )
         return (
-            f"Not shown: that {subject} {numbers}. It would take about {found.more_people:,} more labelled people in "
+            f"It is not shown that {subject} {numbers}. It would take about {found.more_people:,} more labelled people in "
             f"the check, if the measured shares are the true ones."
         )
 

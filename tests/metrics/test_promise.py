@@ -37,8 +37,8 @@ def test_the_three_answers() -> None:
     assert 0.01 < found.bound <= 0.06
     assert (found.high_group, found.low_group, found.label, found.more_people) == ("men", "women", "yes", 0)
     assert found.sentence == (
-        "It is shown that the share predicted 'yes' differs by at most 6.0 points between groups (measured: 1.0, with 95 % "
-        f"confidence at most {100 * found.bound:.1f}, on 2,000 people of the safety set)."
+        "It is shown that the share predicted 'yes' differs by at most 6.0 points between groups (measured: 1.0, with "
+        f"95 % confidence at most {100 * found.bound:.1f}, on 2,000 people of the safety set)."
     )
     few = check({"men": (30, 100), "women": (29, 100)}, max_dp=0.06).checks[0]
     assert few.verdict == "not shown"

@@ -346,14 +346,11 @@ class _Comparison:
             return f"It is shown that {subject} {numbers}."
         if found.verdict == "violated":
             return f"The limit is violated: {violated} ({measured}, shown {confident}, {where})."
-        if found.more_people is None:
-            return (
-                f"It is not shown that {subject} {numbers}. More people would not help: what was measured is no better."
-            )
-        return (
-            f"It is not shown that {subject} {numbers}. It would take about {found.more_people:,} more labelled people in "
-            f"the check, if the measured shares are the true ones."
-        )
+        more = "More people would not help: what was measured is no better."
+        if found.more_people is not None:
+            needed = f"about {found.more_people:,} more labelled people in the check"
+            more = f"It would take {needed}, if the measured shares are the true ones."
+        return f"It is not shown that {subject} {numbers}. {more}"
 
 
 def _smallest_gap(high: Tally, low: Tally, error: float) -> float:

@@ -110,8 +110,8 @@ def test_unknown_groups_do_not_count() -> None:
 def test_answers_are_right_as_often_as_they_say(gap: float, shown: bool) -> None:
     """Two groups at the limit or beyond it are called shown in at most 5 % of all samples."""
     generator = np.random.default_rng(1)
-    drawn = generator.binomial([1000, 700], [0.1 + gap, 0.1], size=(200, 2)).tolist()
-    answers = [check({"a": (first, 1000), "b": (second, 700)}, max_dp=0.05).verdict for first, second in drawn]
+    drawn = generator.binomial([500, 400], [0.05 + gap, 0.05], size=(120, 2)).tolist()
+    answers = [check({"a": (first, 500), "b": (second, 400)}, max_dp=0.05).verdict for first, second in drawn]
     share, deviation = answers.count("shown") / len(answers), np.sqrt(0.05 * 0.95 / len(answers))
     assert share > 0.5 if shown else share <= 0.05 + 2 * deviation
     assert answers.count("violated") / len(answers) <= (0.05 + 2 * deviation if gap <= 0.05 else 1)

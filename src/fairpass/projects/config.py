@@ -26,7 +26,7 @@ TABLE_DEFAULTS: Mapping[str, Any] = {
 }
 
 
-# The same as `fairpass.metrics.promise.LIMITS`, without importing torch; a test compares the two.
+# The same as `fairpass.metrics.limits.LIMITS`, without importing torch; a test compares the two.
 LIMIT_NAMES = ("max_dp", "max_eo", "min_impact_ratio")
 
 
@@ -95,7 +95,7 @@ class Choice(Settings):
 
     @model_validator(mode="after")
     def _no_contradiction(self) -> Self:
-        from fairpass.metrics.promise import check_limits
+        from fairpass.metrics.limits import check_limits
         from fairpass.tuning.front import check_wishes
 
         check_wishes(fairness=self.fairness, **self.limits)

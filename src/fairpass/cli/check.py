@@ -12,7 +12,7 @@ from fairpass.cli.evaluate import load_like_fit, load_stored_model
 from fairpass.cli.options import PredictionOptions, Result, command, spelled
 from fairpass.cli.output import Cells, console, section, table, working
 from fairpass.cli.results import title_of
-from fairpass.projects.config import LIMIT_NAMES
+from fairpass.projects.sections import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from fairpass.metrics.promise import Promise

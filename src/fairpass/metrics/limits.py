@@ -121,14 +121,19 @@ class Comparison:
             return 1 - low / high if high > 0 else math.nan
         return high - low
 
+    def verdict(self) -> Verdict:
+        """Return the answer alone, which is quick: the bounds take most of the time."""
+        pairs = self.pairs
+        if all(self.within(*pair, self.limit, self.error) for pair in pairs):
+            return "shown"
+        return "violated" if any(self.beyond(*pair, self.error / len(pairs)) for pair in pairs) else "not shown"
+
     def check(self) -> Check:
         pairs, ratio = self.pairs, self.kind.is_ratio
         known = [pair for pair in pairs if not math.isnan(self.estimate_of(*pair))]
         widest = max(known or pairs, key=lambda pair: self.estimate_of(*pair))
-        shown = all(self.within(*pair, self.limit, self.error) for pair in pairs)
-        violated = any(self.beyond(*pair, self.error / len(pairs)) for pair in pairs)
-        verdict: Verdict = "shown" if shown else "violated" if violated else "not shown"
-        bound = self._bound(pairs)
+        verdict = self.verdict()
+        shown, bound = verdict == "shown", self._bound(pairs)
         # The verdict is that of the tests; the search for the bound has a tolerance.
         if ratio:
             bound = max(bound, self.limit) if shown else min(bound, self.limit)

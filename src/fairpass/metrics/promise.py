@@ -107,13 +107,14 @@ def check_promise(
         raise DataError(f"'sens' must have two groups or more (got {len(sample.nodes.groups)})")
     people = int((sample.sens >= 0).sum())
     checks = tuple(
-        Comparison(LIMITS[name], limit, 1 - confidence, list(_counts(sample, LIMITS[name])), people, on).check()
+        Comparison(LIMITS[name], limit, 1 - confidence, list(group_counts(sample, LIMITS[name])), people, on).check()
         for name, limit in asked.items()
     )
     return Promise(checks, confidence, on, people, candidates)
 
 
-def _counts(sample: Sample, kind: LimitKind) -> Iterator[GroupCount]:
+def group_counts(sample: Sample, kind: LimitKind) -> Iterator[GroupCount]:
+    """Yield for each label and group the people a limit is about, and how many of them are predicted so."""
     nodes, selected = sample.nodes, sample.counts.selected
     for place, c in enumerate(nodes.classes):
         for number, group in enumerate(nodes.groups):

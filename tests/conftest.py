@@ -8,6 +8,8 @@ from tests.drawing import load_profile
 
 # Before any test module is imported: tests take their settings from the profile that is loaded then.
 load_profile()
+# So that a failed assertion of the battery says what it compared, as those of test modules do.
+pytest.register_assert_rewrite("tests.methods.battery", "tests.methods.ingredients")
 
 
 @pytest.fixture(autouse=True)

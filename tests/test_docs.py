@@ -26,6 +26,7 @@ ONLY_HELP = (
     ["reproduce"],
     ["benchmark"],
     ["attribute"],
+    ["check"],
     ["run", "fairpass.toml", "--max-dp"],
     ["init", "nodes.csv"],
     ["compare", "german", "--methods", "all"],

@@ -93,7 +93,7 @@ def test_decisions_are_the_same_everywhere(data: Data, fitted: GCN) -> None:
     measured = _outcome([fitted], data)
     in_percent = {name: 100 * value for name, value in measured["test"].items()}
     assert fitted.evaluate(data).percent() == pytest.approx(in_percent, abs=1e-3)
-    assert measured["validation"] == fitted.selected_.metrics
+    assert measured["validation"].items() >= dict(fitted.selected_.metrics).items()
 
 
 def test_auc_is_of_the_scores(data: Data, fitted: GCN, plain: GCN) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from fairpass.errors import DataError
-from fairpass.metrics.promise import LIMITS, Promise, check_limits, check_promise
-from fairpass.projects.config import LIMIT_NAMES
+from fairpass.metrics.limits import LIMITS, check_limits
+from fairpass.metrics.promise import Promise, check_promise
+from fairpass.projects.sections import LIMIT_NAMES
 
 
 def people(counts: dict[str, tuple[int, int]]) -> dict[str, Any]:
@@ -37,8 +38,8 @@ def test_the_three_answers() -> None:
     assert 0.01 < found.bound <= 0.06
     assert (found.high_group, found.low_group, found.label, found.more_people) == ("men", "women", "yes", 0)
     assert found.sentence == (
-        "Shown: the share predicted 'yes' differs by at most 6.0 points between groups (measured: 1.0, with 95 % "
-        f"confidence at most {100 * found.bound:.1f}, on 2,000 people of the safety set)."
+        "It is shown that the share predicted 'yes' differs by at most 6.0 points between groups (measured: 1.0, with "
+        f"95 % confidence at most {100 * found.bound:.1f}, on 2,000 people of the safety set)."
     )
     few = check({"men": (30, 100), "women": (29, 100)}, max_dp=0.06).checks[0]
     assert few.verdict == "not shown"
@@ -110,8 +111,8 @@ def test_unknown_groups_do_not_count() -> None:
 def test_answers_are_right_as_often_as_they_say(gap: float, shown: bool) -> None:
     """Two groups at the limit or beyond it are called shown in at most 5 % of all samples."""
     generator = np.random.default_rng(1)
-    drawn = generator.binomial([1000, 700], [0.1 + gap, 0.1], size=(200, 2)).tolist()
-    answers = [check({"a": (first, 1000), "b": (second, 700)}, max_dp=0.05).verdict for first, second in drawn]
+    drawn = generator.binomial([500, 400], [0.05 + gap, 0.05], size=(120, 2)).tolist()
+    answers = [check({"a": (first, 500), "b": (second, 400)}, max_dp=0.05).verdict for first, second in drawn]
     share, deviation = answers.count("shown") / len(answers), np.sqrt(0.05 * 0.95 / len(answers))
     assert share > 0.5 if shown else share <= 0.05 + 2 * deviation
     assert answers.count("violated") / len(answers) <= (0.05 + 2 * deviation if gap <= 0.05 else 1)

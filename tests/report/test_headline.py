@@ -37,7 +37,7 @@ def test_few_people_show_nothing(evidence: Evidence) -> None:
     assert gap.startswith(
         "These 20 people cannot show a difference: 20.0 points were measured between 10 men and 10 women"
     )
-    assert gap.endswith("includes none.")
+    assert gap.endswith("includes no difference.")
 
 
 def test_what_other_groups_show_is_told(evidence: Evidence) -> None:

@@ -79,7 +79,7 @@ def _gap(gap: WidestGap, labels: int) -> str:
         return f"The {widest}difference is {points(found.value)} points (95 % interval {ends}{strict}), from {sizes}."
     doubt = (
         f"These {gap.high.people + gap.low.people:,} people cannot show a difference: {points(found.value)} points "
-        f"were measured between {sizes}, and the 95 % interval, {ends}{strict}, includes none."
+        f"were measured between {sizes}, and the 95 % interval, {ends}{strict}, includes no difference."
     )
     if gap.shown is None:
         return doubt

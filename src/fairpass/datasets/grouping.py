@@ -207,7 +207,7 @@ def _without_small(sizes: Mapping[str, int], min_size: int, small: SmallGroups) 
     if sum(sizes[name] for name in tiny) + sizes.get(OTHER, 0) < min_size:
         raise DataError(
             f"even together the small groups have fewer than {min_size} labelled nodes ('min_group_size'): {shown}; "
-            f"lower 'min_group_size', or leave out their sensitive value (missing_sensitive='unknown')"
+            f"lower 'min_group_size', or leave them out of comparisons (small_groups='unknown')"
         )
     logger.warning("groups with fewer than %d labelled nodes become %r: %s", min_size, OTHER, shown)
     return [*(name for name in sizes if name not in {*tiny, OTHER}), OTHER], tiny

@@ -79,7 +79,7 @@ class TableOptions(Frozen):
     """What to do with smaller groups: refuse them, merge them into a group 'other', or leave them out of all
     comparisons, as if their group were unknown."""
     missing_sensitive: MissingSensitive = _option("groups", "error", key="missing")
-    """What to do with missing sensitive values: refuse them, or treat the group as unknown (sens = -1)."""
+    """What to do with missing sensitive values: refuse them, or treat their group as unknown."""
     keep_sensitive: bool = _option("groups", False, key="as_feature")
     """Whether the sensitive attribute is a feature, too: one column, the index of the group."""
     features: list[str] | None = _option("features", None, key="use")

@@ -73,7 +73,7 @@ def _tune(space: "Workspace") -> Sequence[str]:
     for number, (name, plain) in enumerate(searches):
 
         def show(progress: Progress, number: int = number, name: str = name) -> None:
-            words = f"{name}, {progress.finished} configurations tried"
+            words = f"{name}, configurations tried: {progress.finished}"
             space.show((number + progress.fraction) / len(searches), words)
 
         tuned = _search(space, space.data, name, plain=plain, share=1 / len(searches), callback=show)

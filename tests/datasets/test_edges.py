@@ -109,10 +109,10 @@ def test_other_columns_are_named_as_ignored(caplog: pytest.LogCaptureFixture) ->
     ("values", "message"),
     [
         ([1.0, None], r"column 'weight' of 'edges' must have a weight for each edge \(1 missing, first in row 1\)"),
-        ([1.0, 0.0], r"must be positive to be the weight of edges \(got 1 others, first in row 1: 0.0\)"),
-        ([-2.0, -1.0], r"must be positive to be the weight of edges \(got 2 others, first in row 0: -2.0\)"),
+        ([1.0, 0.0], r"must be positive to be the weight of edges \(got 0.0 in row 1\)"),
+        ([-2.0, -1.0], r"must be positive to be the weight of edges \(got -2.0 in row 0, and 1 more\)"),
         ([1.0, np.inf], r"column 'weight' of 'edges' must be finite \(got inf in row 1\)"),
-        (["1", "much"], r"must contain numbers to be the weight of edges \(got 1 others, first in row 1: 'much'\)"),
+        (["1", "much"], r"must contain numbers to be the weight of edges \(got 'much' in row 1\)"),
     ],
 )
 def test_wrong_weights(values: list[Any], message: str) -> None:

@@ -105,6 +105,11 @@ def test_spellings_of_one_value_count_once() -> None:
     assert not any("'works'" in sentence for sentence in sentences(found))  # a flag reads every spelling
 
 
+def test_a_label_with_one_value_stops() -> None:
+    found = inspect_tables(people(hired="yes"), friends(), label="hired")
+    assert sentences(found, stops=True) == ["label 'hired' must have at least two values (got 'yes')"]
+
+
 def test_names_of_people_are_asked_about() -> None:
     names = np.random.default_rng(3).choice(["Ada", "Ben", "Cem"], SIZE)
     found = inspect_tables(people(**{"First Name": names, "company_name": names[::-1]}), friends())
@@ -367,8 +372,7 @@ def test_weights_of_edges() -> None:
     found = inspect_tables(people(), table.assign(weight=np.arange(2 * SIZE)))
     assert found.settings == {"unweighted": True}
     assert (
-        "column 'weight' of 'edges' must be positive to be the weight of edges (got 1 others, first in row 0: 0): "
-        "all edges count alike"
+        "column 'weight' of 'edges' must be positive to be the weight of edges (got 0 in row 0): all edges count alike"
     ) in sentences(found)
 
 

@@ -104,7 +104,8 @@ def edge_weights(column: Column) -> Floats:
     for wrong, what in ((np.isnan(numbers), "must contain numbers"), (~(numbers > 0), "must be positive")):
         if wrong.any():
             row = int(np.argmax(wrong))
-            got = f"got {int(wrong.sum())} others, first in row {row}: {listed(column.iloc[[row]].tolist())}"
+            more = f", and {int(wrong.sum()) - 1:,} more" if wrong.sum() > 1 else ""
+            got = f"got {listed(column.iloc[[row]].tolist())} in row {row}{more}"
             raise DataError(f"{name} {what} to be the weight of edges ({got})")
     if np.isinf(numbers).any():
         raise DataError(f"{name} must be finite (got inf in row {int(np.argmax(np.isinf(numbers)))})")

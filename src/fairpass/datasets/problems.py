@@ -35,6 +35,9 @@ class Problem:
 def label_problems(label: Column) -> Iterator[Problem]:
     if missing := int(label.isna().sum()):
         yield Problem(f"nodes without a label ({label.name!r}): {missing:,}; they stay in the graph, unlabelled")
+    if label.nunique() < 2:
+        got = listed(label.dropna().unique().tolist()) or "none"
+        yield Problem(f"label {label.name!r} must have at least two values (got {got})", stops=True)
     for value, count in label.value_counts().items():
         if count < _RARE:
             yield Problem(f"label {value!r} is rare ({count} nodes): measurements for it are uncertain")

@@ -44,6 +44,7 @@ SMALL = ("german", "nba")
 SPLITS = 100
 CROSSED = 30  # of the small graphs by cross-fitting, which takes five fits for one
 CONFIDENCE = 0.95
+_VARIED = ("criterion", "fair_steps")
 _ANSWERS = ("shown", "not shown", "violated")
 # Limits at which both answers occur.
 ASKED: Mapping[str, Sequence[Mapping[str, float]]] = {
@@ -145,11 +146,20 @@ def _split_record(name: str, seed: int) -> dict[str, Any]:
         held_out = model.evaluate(data, "test", undefined="nan")
         true = {kind: _value(held_out, kind) for kind in LIMITS}
         predicted = model.predict(data)[data.safety_mask][order]
-        point = _point(model, data)
-        made.append({"point": point.to_dict(), "true": finite(true), "safety": "".join(map(str, predicted.tolist()))})
+        found = _point(model, data)
+        # Without the settings that all configurations have in common.
+        varied = {name: found.parameters[name] for name in _VARIED if name in found.parameters}
+        point: dict[str, Any] = {"method": found.method, "parameters": varied}
+        point |= {"validation": found.validation, "near_constant": found.near_constant}
+        made.append({"point": point, "true": finite(true), "safety": _packed(predicted.tolist())})
     # The same people in the same order for every model, as counts by group and label.
     cells = [[int(((safety["sens"] == g) & (safety["y"] == y)).sum()) for y in (0, 1)] for g in (0, 1)]
     return {"seed": seed, "cells": cells, "models": made}
+
+
+def _packed(decided: list[int]) -> str:
+    """Return decisions as one hexadecimal number, to keep the records small."""
+    return f"{int(''.join(map(str, decided)), 2):x}"
 
 
 def _value(found: Evaluation, kind: str) -> float:
@@ -209,8 +219,8 @@ def _point(model: NodeClassifier, data: Data) -> Point:
 class Recorded:
     """Stands in for a fitted model: what it said of the safety nodes."""
 
-    def __init__(self, safety: str) -> None:
-        self.decided = torch.tensor([int(mark) for mark in safety])
+    def __init__(self, safety: str, people: int) -> None:
+        self.decided = torch.tensor([int(mark) for mark in f"{int(safety, 16):0{people}b}"])
 
     def predict(self, _: Data) -> torch.Tensor:
         return self.decided
@@ -228,7 +238,7 @@ class Split:
         edges = torch.empty(2, 0, dtype=torch.long)
         self.people, self.data = people, Data(x=torch.zeros(people, 1), edge_index=edges, y=y, sens=sens, **masks)
         self.points = [Point(**each["point"]) for each in record["models"]]
-        self.models = [Recorded(each["safety"]) for each in record["models"]]
+        self.models = [Recorded(each["safety"], people) for each in record["models"]]
         self.true = [each["true"] for each in record["models"]]
 
     def fit(self, point: Point, _: Data) -> Any:

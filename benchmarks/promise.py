@@ -30,7 +30,7 @@ from fairpass.methods import GMMD, Logistic, NodeClassifier
 from fairpass.methods.gmmd import Criterion
 from fairpass.metrics.catalog import SELECTION
 from fairpass.metrics.evaluation import Evaluation, impact_ratio
-from fairpass.metrics.promise import LIMITS
+from fairpass.metrics.limit_check import LIMITS
 from fairpass.projects.delivery import deliver, margins, promise_of
 from fairpass.runs import Configuration, fit_all
 from fairpass.tuning import Point, candidates, decide

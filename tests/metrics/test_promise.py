@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fairpass.errors import DataError
-from fairpass.metrics.promise import LIMITS, Promise, check_limits, check_promise
+from fairpass.metrics.limit_check import LIMITS
+from fairpass.metrics.promise import Promise, check_limits, check_promise
 from fairpass.projects.config import LIMIT_NAMES
 
 

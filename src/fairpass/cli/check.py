@@ -60,7 +60,7 @@ def check(
 
 def show_promise(promise: "Promise", title: str = "") -> None:
     """Print the answer for each limit, the people behind it, and what it takes for granted."""
-    from fairpass.metrics.promise import LIMITS
+    from fairpass.metrics.limit_check import LIMITS
 
     titles = {kind.metric: kind.title for kind in LIMITS.values()}
     heading = Text.assemble((promise.verdict.capitalize(), _STYLES[promise.verdict]))

@@ -26,7 +26,7 @@ TABLE_DEFAULTS: Mapping[str, Any] = {
 }
 
 
-# The same as `fairpass.metrics.promise.LIMITS`, without importing torch; a test compares the two.
+# The same as `fairpass.metrics.limit_check.LIMITS`, without importing torch; a test compares the two.
 LIMIT_NAMES = ("max_dp", "max_eo", "min_impact_ratio")
 
 

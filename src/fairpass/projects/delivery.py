@@ -20,7 +20,8 @@ from fairpass.datasets.splits import stratified_split
 from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
 from fairpass.metrics.detectable import detectable
-from fairpass.metrics.promise import CheckedOn, Promise, check_promise
+from fairpass.metrics.limit_check import CheckedOn
+from fairpass.metrics.promise import Promise, check_promise
 from fairpass.projects.config import FEW_LABELS
 from fairpass.training import Task
 from fairpass.tuning import Decision, Point, candidates, decide

@@ -1,0 +1,236 @@
+"""One limit on unfairness against the counts of the groups: a test for every pair of them, and the answer in words."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal, NamedTuple
+
+from scipy import stats
+
+from fairpass.metrics.two_rates import Tally, largest_difference, p_value_below, smallest_ratio
+
+Verdict = Literal["shown", "not shown", "violated"]
+CheckedOn = Literal["safety", "test", "cross-fitting"]
+
+# How likely the limit would be shown with as many people as a "not shown" asks for.
+_POWER = 0.8
+_PEOPLE = {"safety": "people of the safety set", "test": "test people", "cross-fitting": "people by cross-fitting"}
+
+
+class LimitKind(NamedTuple):
+    """What a limit is about."""
+
+    title: str
+    metric: str  # its key in the catalogue, or "impact_ratio"
+    among_positives: bool  # people who truly have the label, or everybody
+    is_ratio: bool = False  # at least, instead of at most
+
+
+LIMITS: Mapping[str, LimitKind] = {
+    "max_dp": LimitKind("demographic parity", "delta_dp", among_positives=False),
+    "max_eo": LimitKind("equal opportunity", "delta_eo", among_positives=True),
+    "min_impact_ratio": LimitKind("impact ratio", "impact_ratio", among_positives=False, is_ratio=True),
+}
+
+
+class GroupCount(NamedTuple):
+    """How many people of a group were selected: predicted to have the label."""
+
+    group: str
+    label: str
+    selected: int
+    people: int
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(self.selected, self.people)
+
+
+@dataclass(frozen=True)
+class Check:
+    """The answer for one limit; rates and differences are fractions, None where undefined."""
+
+    metric: str
+    limit: float
+    verdict: Verdict
+    estimate: float | None  # the widest difference between two groups, or the smallest ratio
+    bound: float  # with the confidence asked for it is at most this (a ratio: at least)
+    low: float | None  # two-sided interval of the estimate
+    high: float | None
+    high_group: str
+    low_group: str
+    label: str
+    counts: tuple[GroupCount, ...]
+    more_people: int | None  # about how many more are needed to show it; None: no number would do
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The groups' counts beside one limit."""
+
+    kind: LimitKind
+    limit: float
+    error: float
+    counts: Sequence[GroupCount]
+    people: int
+    on: CheckedOn
+
+    @property
+    def pairs(self) -> list[tuple[GroupCount, GroupCount]]:
+        """Both orders of every two groups, for each label."""
+        labels = dict.fromkeys(count.label for count in self.counts)
+        return [
+            pair for label in labels for pair in permutations([each for each in self.counts if each.label == label], 2)
+        ]
+
+    def within(self, first: GroupCount, second: GroupCount, limit: float, error: float) -> bool:
+        """Return whether `p_1 - p_0` (or `p_0 / p_1`) is shown to be within a limit."""
+        if self.kind.is_ratio:
+            return p_value_below(first.tally, second.tally, slope=1 / limit) <= error
+        return p_value_below(first.tally, second.tally, shift=limit) <= error
+
+    def beyond(self, first: GroupCount, second: GroupCount, error: float) -> bool:
+        if self.kind.is_ratio:
+            return p_value_below(second.tally, first.tally, slope=self.limit) <= error
+        return p_value_below(first.tally.others, second.tally.others, shift=-self.limit) <= error
+
+    def bound_of(self, first: GroupCount, second: GroupCount, error: float) -> float:
+        measure: Callable[[Tally, Tally, float], float] = largest_difference
+        if self.kind.is_ratio:
+            first, second, measure = second, first, smallest_ratio
+        return measure(first.tally, second.tally, error)
+
+    def estimate_of(self, first: GroupCount, second: GroupCount) -> float:
+        """Return how far apart two groups are; larger is worse also for a ratio, which is below 1 then."""
+        high, low = first.tally.rate, second.tally.rate
+        if self.kind.is_ratio:
+            return 1 - low / high if high > 0 else math.nan
+        return high - low
+
+    def check(self) -> Check:
+        pairs, ratio = self.pairs, self.kind.is_ratio
+        known = [pair for pair in pairs if not math.isnan(self.estimate_of(*pair))]
+        widest = max(known or pairs, key=lambda pair: self.estimate_of(*pair))
+        shown = all(self.within(*pair, self.limit, self.error) for pair in pairs)
+        violated = any(self.beyond(*pair, self.error / len(pairs)) for pair in pairs)
+        verdict: Verdict = "shown" if shown else "violated" if violated else "not shown"
+        bound = self._bound(pairs)
+        # The verdict is that of the tests; the search for the bound has a tolerance.
+        if ratio:
+            bound = max(bound, self.limit) if shown else min(bound, self.limit)
+        else:
+            bound = min(bound, self.limit) if shown else max(bound, self.limit)
+        estimate: float | None = None
+        ends: tuple[float, float] | tuple[None, None] = (None, None)
+        if len(known) == len(pairs):
+            gap = self.estimate_of(*widest)
+            estimate = 1 - gap if ratio else gap
+            ends = self._interval(widest, estimate)
+        more = self._more_people(pairs) if verdict == "not shown" else 0
+        first, second = widest
+        made = Check(
+            metric=self.kind.metric,
+            limit=self.limit,
+            verdict=verdict,
+            estimate=estimate,
+            bound=bound,
+            low=ends[0],
+            high=ends[1],
+            high_group=first.group,
+            low_group=second.group,
+            label=first.label,
+            counts=tuple(self.counts),
+            more_people=more,
+            sentence="",
+        )
+        return Check(**{**vars(made), "sentence": self._sentence(made)})
+
+    def _bound(self, pairs: Sequence[tuple[GroupCount, GroupCount]]) -> float:
+        """Return the worst bound over all pairs; most are only shown to be within that of another."""
+        by_guess = sorted(pairs, key=lambda pair: -self._guess(*pair))
+        bound = self.bound_of(*by_guess[0], self.error)
+        for pair in by_guess[1:]:
+            inside = bound > 0 if self.kind.is_ratio else bound < 1
+            if inside and not self.within(*pair, bound, self.error):
+                worse = min if self.kind.is_ratio else max
+                bound = worse(bound, self.bound_of(*pair, self.error))
+        return bound
+
+    def _guess(self, first: GroupCount, second: GroupCount) -> float:
+        """Return about how far apart two groups may be, for the order in which they are looked at."""
+        a, b = first.tally, second.tally
+        if not a.people or not b.people:
+            return math.inf
+        margin = 2 * math.sqrt(a.variance + b.variance)
+        if self.kind.is_ratio:
+            return 1 - max(b.smoothed - margin, 0.0) / min(a.smoothed + margin, 1.0)
+        return a.smoothed - b.smoothed + margin
+
+    def _interval(self, widest: tuple[GroupCount, GroupCount], estimate: float) -> tuple[float, float]:
+        first, second = widest
+        if self.kind.is_ratio:
+            low = smallest_ratio(second.tally, first.tally, self.error / 2)
+            # The ratio is at most r where the first group's share is at least that of the second divided by r.
+            high = 1 - _smallest_gap(first.tally, second.tally, self.error / 2)
+            return min(low, estimate), max(high, estimate)
+        high = largest_difference(first.tally, second.tally, self.error / 2)
+        low = -largest_difference(second.tally, first.tally, self.error / 2)
+        return max(min(low, estimate), 0.0), max(high, estimate)
+
+    def _more_people(self, pairs: Sequence[tuple[GroupCount, GroupCount]]) -> int | None:
+        """Return about how many more people would show the limit, if the measured rates are the true ones."""
+        z = float(stats.norm.ppf(1 - self.error) + stats.norm.ppf(_POWER))
+        factor = 1.0
+        for first, second in pairs:
+            a, b = first.tally, second.tally
+            if not a.people or not b.people:
+                return None
+            # p_1 - limit for a difference, r p_1 - p_0 for a ratio: what must be shown to be below zero.
+            weight = self.limit if self.kind.is_ratio else 1.0
+            room = (0.0 if self.kind.is_ratio else self.limit) - (weight * a.rate - b.rate)
+            if room <= 0:
+                return None
+            factor = max(factor, (z / room) ** 2 * (weight**2 * a.variance + b.variance))
+        return max(1, math.ceil(self.people * (factor - 1)))
+
+    def _sentence(self, found: Check) -> str:
+        confident, label = f"with {100 * (1 - self.error):g} % confidence", repr(found.label)
+        share = (
+            f"the share of those with {label} who are predicted so"
+            if self.kind.among_positives
+            else f"the share predicted {label}"
+        )
+        where = f"on {self.people:,} {_PEOPLE[self.on]}"
+        if self.kind.is_ratio:
+            subject = f"{share} in one group is at least {self.limit:g} times that of any other"
+            measured = "it cannot be measured" if found.estimate is None else f"measured: {found.estimate:.2f}"
+            most = f"{confident} at least {found.bound:.2f}"
+            violated = f"{share} in {found.low_group!r} is below {self.limit:g} times that in {found.high_group!r}"
+        else:
+            points = f"{100 * self.limit:.1f} points"
+            subject = f"{share} differs by at most {points} between groups"
+            measured = "it cannot be measured" if found.estimate is None else f"measured: {100 * found.estimate:.1f}"
+            most = f"{confident} at most {100 * found.bound:.1f}"
+            violated = f"{share} is more than {points} higher in {found.high_group!r} than in {found.low_group!r}"
+        numbers = f"({measured}, {most}, {where})"
+        if found.verdict == "shown":
+            return f"It is shown that {subject} {numbers}."
+        if found.verdict == "violated":
+            return f"The limit is violated: {violated} ({measured}, shown {confident}, {where})."
+        more = "More people would not help: what was measured is no better."
+        if found.more_people is not None:
+            needed = f"about {found.more_people:,} more labelled people in the check"
+            more = f"It would take {needed}, if the measured shares are the true ones."
+        return f"It is not shown that {subject} {numbers}. {more}"
+
+
+def _smallest_gap(high: Tally, low: Tally, error: float) -> float:
+    """Return a lower bound of `1 - p_low / p_high`: 0 if the second rate is not shown to be smaller."""
+    lowest, highest = 0.0, 1.0
+    while highest - lowest > 1e-4:
+        middle = (lowest + highest) / 2
+        shown = p_value_below(low, high, slope=1 - middle) <= error
+        lowest, highest = (middle, highest) if shown else (lowest, middle)
+    return lowest

@@ -74,6 +74,54 @@ def test_impact_ratio() -> None:
     assert (nobody.verdict, nobody.estimate) == ("not shown", None)
 
 
+def test_a_group_of_whom_nobody_is_selected_has_a_ratio_of_zero() -> None:
+    one = check({"men": (100, 200), "women": (0, 200)}, min_impact_ratio=0.8).checks[0]
+    two = check({"men": (0, 200), "women": (100, 200), "others": (0, 200)}, min_impact_ratio=0.8).checks[0]
+    for found in (one, two):
+        assert (found.verdict, found.estimate, found.low) == ("violated", 0.0, pytest.approx(0, abs=1e-4))
+        assert "measured: 0.00" in found.sentence
+
+
+def test_a_violation_is_said_of_a_pair_that_shows_it() -> None:
+    found = check({"a": (600, 1000), "b": (400, 1000), "c": (3, 3)}, max_dp=0.05).checks[0]
+    assert (found.verdict, found.high_group, found.low_group) == ("violated", "a", "b")
+    assert found.estimate == pytest.approx(0.2)
+    assert "more than 5.0 points higher in 'a' than in 'b' (measured: 20.0" in found.sentence
+
+
+def test_the_interval_is_of_the_widest_difference_of_all() -> None:
+    """It covers the widest true difference as often as it says, although the widest measured one is too wide."""
+    rates, sizes, missed = np.array([0.3, 0.3, 0.3, 0.3]), np.array([60, 60, 60, 60]), 0
+    drawn = np.random.default_rng(2).binomial(sizes, rates, size=(60, 4))
+    for counts in drawn.tolist():
+        given = {str(place): (count, 60) for place, count in enumerate(counts)}
+        found = check(given, max_dp=0.1).checks[0]
+        assert found.low is not None
+        assert found.high is not None
+        assert found.estimate is not None
+        assert found.low <= found.estimate <= found.bound <= found.high
+        missed += not found.low <= 0 <= found.high
+    assert missed / len(drawn) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / len(drawn))
+
+
+def test_violations_of_several_limits_share_the_error() -> None:
+    counts = {"men": (325, 1000), "women": (230, 1000)}
+    alone = check(counts, max_dp=0.05)
+    together = check(counts, max_dp=0.05, max_eo=1.0, min_impact_ratio=0.1)
+    assert alone.verdict == "violated"
+    assert together.verdict == "not shown"
+
+
+def test_a_near_constant_model_keeps_its_limit_with_a_warning() -> None:
+    y, sens = np.arange(2000) % 2, np.arange(2000) // 1000
+    alike = check_promise(y, np.zeros(2000, dtype=int), sens=sens, limits={"max_dp": 0.05}, label_names=["no", "yes"])
+    assert alike.verdict == "shown"
+    assert alike.warning.startswith("Beware: 'no' is predicted for 100.0 % of these people.")
+    assert alike.sentence.endswith(alike.warning)
+    assert Promise.from_dict(alike.to_dict()) == alike
+    assert check_promise(y, y, sens=sens, limits={"max_dp": 0.05}).warning == ""
+
+
 def test_equal_opportunity_is_among_the_positive_ones() -> None:
     y, pred, sens = np.repeat([0, 1, 0, 1], 500), np.repeat([1, 1, 0, 1], 500), np.repeat([0, 0, 1, 1], 500)
     found = check_promise(y, pred, sens=sens, limits={"max_dp": 0.05, "max_eo": 0.05})

@@ -54,9 +54,10 @@ class Check:
     metric: str
     limit: float
     verdict: Verdict
-    estimate: float | None  # the widest difference between two groups, or the smallest ratio
-    bound: float  # with the confidence asked for it is at most this (a ratio: at least)
-    low: float | None  # two-sided interval of the estimate
+    estimate: float | None  # the widest difference between two groups, or the smallest ratio; of a pair that was shown
+    # to be beyond the limit, if there is one
+    bound: float  # with the confidence asked for, every difference is at most this (a ratio: at least)
+    low: float | None  # two-sided interval of the widest difference, whichever pair has it
     high: float | None
     high_group: str
     low_group: str
@@ -76,6 +77,7 @@ class Comparison:
     counts: Sequence[GroupCount]
     people: int
     on: CheckedOn
+    limits: int = 1  # that are asked for together
 
     @property
     def pairs(self) -> list[tuple[GroupCount, GroupCount]]:
@@ -105,18 +107,29 @@ class Comparison:
     def estimate_of(self, first: GroupCount, second: GroupCount) -> float:
         """Return how far apart two groups are; larger is worse also for a ratio, which is below 1 then."""
         high, low = first.tally.rate, second.tally.rate
+        if math.isnan(high) or math.isnan(low):
+            return -math.inf
         if self.kind.is_ratio:
-            return 1 - low / high if high > 0 else math.nan
+            return 1 - low / high if high > 0 else -math.inf
         return high - low
+
+    @property
+    def measurable(self) -> bool:
+        """Whether all groups have people; a ratio also needs somebody who is selected, for every label."""
+        selected = {count.label for count in self.counts if count.selected}
+        everywhere = selected == {count.label for count in self.counts}
+        return all(count.people for count in self.counts) and (everywhere or not self.kind.is_ratio)
 
     def check(self) -> Check:
         pairs, ratio = self.pairs, self.kind.is_ratio
-        known = [pair for pair in pairs if not math.isnan(self.estimate_of(*pair))]
-        widest = max(known or pairs, key=lambda pair: self.estimate_of(*pair))
         shown = all(self.within(*pair, self.limit, self.error) for pair in pairs)
-        violated = any(self.beyond(*pair, self.error / len(pairs)) for pair in pairs)
-        verdict: Verdict = "shown" if shown else "violated" if violated else "not shown"
-        bound = self._bound(pairs)
+        # One of all these is enough for the answer, so the error is shared among them.
+        strict = self.error / (len(pairs) * self.limits)
+        beyond = [pair for pair in pairs if self.beyond(*pair, strict)]
+        verdict: Verdict = "shown" if shown else "violated" if beyond else "not shown"
+        # The widest pair of all may be of two small groups, of whom nothing was shown.
+        widest = max(beyond or pairs, key=lambda pair: self.estimate_of(*pair))
+        bound = self._bound(pairs, self.error)
         # The verdict is that of the tests; the search for the bound has a tolerance.
         if ratio:
             bound = max(bound, self.limit) if shown else min(bound, self.limit)
@@ -124,10 +137,10 @@ class Comparison:
             bound = min(bound, self.limit) if shown else max(bound, self.limit)
         estimate: float | None = None
         ends: tuple[float, float] | tuple[None, None] = (None, None)
-        if len(known) == len(pairs):
+        if self.measurable:
             gap = self.estimate_of(*widest)
             estimate = 1 - gap if ratio else gap
-            ends = self._interval(widest, estimate)
+            ends = self._interval(pairs, widest, estimate)
         more = self._more_people(pairs) if verdict == "not shown" else 0
         first, second = widest
         made = Check(
@@ -147,15 +160,15 @@ class Comparison:
         )
         return Check(**{**vars(made), "sentence": self._sentence(made)})
 
-    def _bound(self, pairs: Sequence[tuple[GroupCount, GroupCount]]) -> float:
+    def _bound(self, pairs: Sequence[tuple[GroupCount, GroupCount]], error: float) -> float:
         """Return the worst bound over all pairs; most are only shown to be within that of another."""
         by_guess = sorted(pairs, key=lambda pair: -self._guess(*pair))
-        bound = self.bound_of(*by_guess[0], self.error)
+        bound = self.bound_of(*by_guess[0], error)
         for pair in by_guess[1:]:
             inside = bound > 0 if self.kind.is_ratio else bound < 1
-            if inside and not self.within(*pair, bound, self.error):
+            if inside and not self.within(*pair, bound, error):
                 worse = min if self.kind.is_ratio else max
-                bound = worse(bound, self.bound_of(*pair, self.error))
+                bound = worse(bound, self.bound_of(*pair, error))
         return bound
 
     def _guess(self, first: GroupCount, second: GroupCount) -> float:
@@ -168,16 +181,18 @@ class Comparison:
             return 1 - max(b.smoothed - margin, 0.0) / min(a.smoothed + margin, 1.0)
         return a.smoothed - b.smoothed + margin
 
-    def _interval(self, widest: tuple[GroupCount, GroupCount], estimate: float) -> tuple[float, float]:
-        first, second = widest
+    def _interval(
+        self, pairs: Sequence[tuple[GroupCount, GroupCount]], widest: tuple[GroupCount, GroupCount], estimate: float
+    ) -> tuple[float, float]:
+        """Return an interval of the widest true difference, or the smallest true ratio."""
+        first, second = (count.tally for count in widest)
+        # On the side of the limit no pair may be left out; on the other, this pair was picked among all of them.
+        worst, picked = self._bound(pairs, self.error / 2), self.error / 2 / len(pairs)
         if self.kind.is_ratio:
-            low = smallest_ratio(second.tally, first.tally, self.error / 2)
             # The ratio is at most r where the first group's share is at least that of the second divided by r.
-            high = 1 - _smallest_gap(first.tally, second.tally, self.error / 2)
-            return min(low, estimate), max(high, estimate)
-        high = largest_difference(first.tally, second.tally, self.error / 2)
-        low = -largest_difference(second.tally, first.tally, self.error / 2)
-        return max(min(low, estimate), 0.0), max(high, estimate)
+            return min(worst, estimate), max(1 - _smallest_gap(first, second, picked), estimate)
+        least = -largest_difference(second, first, picked)
+        return max(min(least, estimate), 0.0), max(worst, estimate)
 
     def _more_people(self, pairs: Sequence[tuple[GroupCount, GroupCount]]) -> int | None:
         """Return about how many more people would show the limit, if the measured rates are the true ones."""

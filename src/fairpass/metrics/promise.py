@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from fairpass.errors import DataError
 from fairpass.files import finite
+from fairpass.metrics.evaluation import is_near_constant
 from fairpass.metrics.inputs import Names, Sample, Values
 from fairpass.metrics.limit_check import LIMITS, Check, CheckedOn, Comparison, GroupCount, LimitKind, Verdict
 
@@ -36,6 +37,7 @@ class Promise:
     on: CheckedOn
     people: int
     candidates: int = 1  # models that were checked before one was taken
+    warning: str = ""  # why the answers may mean little
 
     @property
     def verdict(self) -> Verdict:
@@ -45,7 +47,7 @@ class Promise:
 
     @property
     def sentence(self) -> str:
-        return " ".join(check.sentence for check in self.checks)
+        return " ".join([*(check.sentence for check in self.checks), *filter(None, [self.warning])])
 
     @property
     def assumption(self) -> str:
@@ -65,7 +67,7 @@ class Promise:
             for each in values["checks"]
         )
         kept = {name: values[name] for name in ("confidence", "on", "people", "candidates")}
-        return cls(checks=checks, **kept)
+        return cls(checks=checks, **kept, warning=values.get("warning", ""))
 
 
 def check_limits(limits: Mapping[str, float | None], confidence: float = 0.95) -> dict[str, float]:
@@ -97,7 +99,7 @@ def check_promise(
     The tests are exact for two binomial samples (see `fairpass.metrics.two_rates`). A limit is shown if every pair of
     groups, in both directions and for every label, is shown to be within it, each with the confidence asked for: no
     correction is needed, because all of them must be within. It is violated if one pair is shown to be beyond it, with
-    Bonferroni's correction.
+    Bonferroni's correction for all pairs and limits. A near-constant model keeps most limits, so a warning says so.
 
     Args:
         y: Labels `[N]`.
@@ -119,10 +121,29 @@ def check_promise(
         raise DataError(f"'sens' must have two groups or more (got {len(sample.nodes.groups)})")
     people = int((sample.sens >= 0).sum())
     checks = tuple(
-        Comparison(LIMITS[name], limit, 1 - confidence, list(_counts(sample, LIMITS[name])), people, on).check()
+        Comparison(
+            kind=LIMITS[name],
+            limit=limit,
+            error=1 - confidence,
+            counts=list(_counts(sample, LIMITS[name])),
+            people=people,
+            on=on,
+            limits=len(asked),
+        ).check()
         for name, limit in asked.items()
     )
-    return Promise(checks, confidence, on, people, candidates)
+    return Promise(checks, confidence, on, people, candidates, _warning(sample))
+
+
+def _warning(sample: Sample) -> str:
+    if not is_near_constant(sample):
+        return ""
+    counts = sample.pred.bincount()
+    label, share = sample.nodes.labels[int(counts.argmax())], 100 * float(counts.max()) / sample.nodes.count
+    return (
+        f"Beware: {label!r} is predicted for {share:.1f} % of these people. A model that decides alike for everybody "
+        "keeps every limit on differences, and is of no use."
+    )
 
 
 def _counts(sample: Sample, kind: LimitKind) -> Iterator[GroupCount]:

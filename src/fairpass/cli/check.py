@@ -44,15 +44,16 @@ def check(
         raise typer.BadParameter(spelled(str(error), flags)) from None
     if not asked:
         raise typer.BadParameter("give a limit to check: --max-dp, --max-eo or --min-impact-ratio")
+    groups = {} if prediction.unknown_group is None else {"missing_sensitive": prediction.missing_sensitive}
     classifier = load_stored_model(model)
-    data = load_like_fit(classifier, graph)
+    data = load_like_fit(classifier, graph, **groups)
     with working("Checking"):
         from fairpass.projects.delivery import checked_on, promise_of
 
         if on == "safety" and data.get("safety_mask") is None:
             raise typer.BadParameter("--on must not be safety: the split has no safety nodes")
         part = checked_on(data, on or "held-out")
-        promise = promise_of(classifier, data, asked, confidence, part)
+        promise = promise_of(classifier, data, asked, confidence, part, **prediction.given())
     document = {"model": str(model), "method": classifier.name, "promise": promise.to_dict()}
     yield {**document, "provenance": data.provenance}, EXIT_CODES[promise.verdict]
     show_promise(promise, f"{classifier.name} on {title_of(data)}")
@@ -73,6 +74,8 @@ def show_promise(promise: "Promise", title: str = "") -> None:
         ]
         columns = ("group", "label", "predicted so", "of", "percent")
         console.print(Padding(table(columns, lines, words=["label"]), (1, 0, 0, 2), expand=False))
+    if promise.warning:
+        section("Before you rely on it", Text(promise.warning, style="yellow"))
     section("What this takes for granted", Text(promise.assumption, style="dim"))
 
 

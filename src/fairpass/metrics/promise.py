@@ -92,7 +92,6 @@ def check_promise(
     group_names: Names = None,
     label_names: Names = None,
     on: CheckedOn = "safety",
-    candidates: int = 1,
 ) -> Promise:
     """Check predictions for people who had no part in making or choosing the model.
 
@@ -109,7 +108,6 @@ def check_promise(
             two groups' shares).
         confidence: How sure an answer other than "not shown" has to be.
         on: Which people these are.
-        candidates: How many models were checked on them; the caller answers for the correction.
     """
     if on not in get_args(CheckedOn):
         raise ValueError(f"'on' must be one of {', '.join(get_args(CheckedOn))} (got {on!r})")
@@ -132,7 +130,7 @@ def check_promise(
         ).check()
         for name, limit in asked.items()
     )
-    return Promise(checks, confidence, on, people, candidates, _warning(sample))
+    return Promise(checks, confidence, on, people, warning=_warning(sample))
 
 
 def _warning(sample: Sample) -> str:

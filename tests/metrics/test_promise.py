@@ -72,6 +72,7 @@ def test_impact_ratio() -> None:
     assert check({"men": (400, 1000), "women": (250, 1000)}, min_impact_ratio=0.8).verdict == "violated"
     nobody = check({"men": (0, 50), "women": (0, 50)}, min_impact_ratio=0.8).checks[0]
     assert (nobody.verdict, nobody.estimate) == ("not shown", None)
+    assert nobody.sentence.endswith("Nobody is predicted 'yes', so there is no ratio.")
 
 
 def test_a_group_of_whom_nobody_is_selected_has_a_ratio_of_zero() -> None:
@@ -141,6 +142,8 @@ def test_every_pair_of_groups_and_every_label_counts() -> None:
     y, sens = generator.integers(0, 4, 3000), generator.integers(0, 2, 3000)
     several = check_promise(y, y, sens=sens, limits={"max_dp": 0.2}, label_names=list("wxyz"))
     assert {count.label for count in several.checks[0].counts} == set("wxyz")
+    assert "that the share predicted any one label differs by at most 20.0 points" in several.sentence
+    assert f" for {several.checks[0].label!r}, with 95 % confidence" in several.sentence
 
 
 def test_a_group_without_anybody_is_never_shown() -> None:
@@ -148,6 +151,7 @@ def test_a_group_without_anybody_is_never_shown() -> None:
     given["group_names"] = ["men", "women", "others"]
     found = check_promise(given.pop("y"), given.pop("pred"), limits={"max_dp": 1.0}, **given).checks[0]
     assert (found.verdict, found.estimate, found.bound) == ("not shown", None, 1.0)
+    assert found.sentence.endswith("The check has nobody of 'others'.")
 
 
 def test_unknown_groups_do_not_count() -> None:

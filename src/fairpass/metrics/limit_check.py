@@ -211,34 +211,52 @@ class Comparison:
         return max(1, math.ceil(self.people * (factor - 1)))
 
     def _sentence(self, found: Check) -> str:
-        confident, label = f"with {100 * (1 - self.error):g} % confidence", repr(found.label)
-        share = (
-            f"the share of those with {label} who are predicted so"
-            if self.kind.among_positives
-            else f"the share predicted {label}"
-        )
-        where = f"on {self.people:,} {_PEOPLE[self.on]}"
+        confident, where = f"with {100 * (1 - self.error):g} % confidence", f"on {self.people:,} {_PEOPLE[self.on]}"
+        several = len({count.label for count in self.counts}) > 1
+        # A limit is about every label, a violation and what was measured about one.
+        share, of_any = self._share(repr(found.label)), self._share("any one label" if several else repr(found.label))
+        value = "it cannot be measured"
         if self.kind.is_ratio:
-            subject = f"{share} in one group is at least {self.limit:g} times that of any other"
-            measured = "it cannot be measured" if found.estimate is None else f"measured: {found.estimate:.2f}"
+            subject = f"{of_any} in one group is at least {self.limit:g} times that of any other"
+            if found.estimate is not None:
+                value = f"measured: {found.estimate:.2f}"
             most = f"{confident} at least {found.bound:.2f}"
             violated = f"{share} in {found.low_group!r} is below {self.limit:g} times that in {found.high_group!r}"
         else:
             points = f"{100 * self.limit:.1f} points"
-            subject = f"{share} differs by at most {points} between groups"
-            measured = "it cannot be measured" if found.estimate is None else f"measured: {100 * found.estimate:.1f}"
+            subject = f"{of_any} differs by at most {points} between groups"
+            if found.estimate is not None:
+                value = f"measured: {100 * found.estimate:.1f}"
             most = f"{confident} at most {100 * found.bound:.1f}"
             violated = f"{share} is more than {points} higher in {found.high_group!r} than in {found.low_group!r}"
-        numbers = f"({measured}, {most}, {where})"
+        if found.verdict == "violated":
+            return f"The limit is violated: {violated} ({value}, shown {confident}, {where})."
+        of_label = f" for {found.label!r}" if several and found.estimate is not None else ""
+        numbers = f"({value}{of_label}, {most}, {where})"
         if found.verdict == "shown":
             return f"It is shown that {subject} {numbers}."
-        if found.verdict == "violated":
-            return f"The limit is violated: {violated} ({measured}, shown {confident}, {where})."
-        more = "More people would not help: what was measured is no better."
-        if found.more_people is not None:
-            needed = f"about {found.more_people:,} more labelled people in the check"
-            more = f"It would take {needed}, if the measured shares are the true ones."
-        return f"It is not shown that {subject} {numbers}. {more}"
+        return f"It is not shown that {subject} {numbers}. {self._needed(found)}"
+
+    def _share(self, label: str) -> str:
+        return (
+            f"the share of those with {label} who are predicted so"
+            if self.kind.among_positives
+            else (f"the share predicted {label}")
+        )
+
+    def _needed(self, found: Check) -> str:
+        """Return what it would take to show a limit."""
+        if empty := [count for count in self.counts if not count.people]:
+            having = f" with {empty[0].label!r}" if self.kind.among_positives else ""
+            return f"The check has nobody of {empty[0].group!r}{having}."
+        if found.estimate is None:
+            selected = {count.label for count in self.counts if count.selected}
+            never = next(count.label for count in self.counts if count.label not in selected)
+            return f"Nobody is predicted {never!r}, so there is no ratio."
+        if found.more_people is None:
+            return "More people would not help: what was measured is no better."
+        needed = f"about {found.more_people:,} more labelled people in the check"
+        return f"It would take {needed}, if the measured shares are the true ones."
 
 
 def _smallest_gap(high: Tally, low: Tally, error: float) -> float:

@@ -178,6 +178,16 @@ def test_kept_as_json() -> None:
     assert (stored["verdict"], stored["on"], stored["people"]) == ("shown", "safety", 2000)
 
 
+@pytest.mark.parametrize("damage", [{"checks": []}, {"checks": [{}]}, {"checks": 3}, {"people": None, "checks": [1]}])
+def test_what_is_no_promise_is_refused(damage: dict[str, Any]) -> None:
+    stored = check({"men": (300, 1000), "women": (290, 1000)}, max_dp=0.06).to_dict()
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Promise.from_dict({**stored, **damage})
+    wrong = {**stored["checks"][0], "verdict": "perhaps"}
+    with pytest.raises(ValueError, match="one of shown, not shown, violated"):
+        Promise.from_dict({**stored, "checks": [wrong]})
+
+
 def test_limits_are_fractions() -> None:
     assert tuple(LIMITS) == LIMIT_NAMES
     assert check_limits({"max_dp": 0.05, "max_eo": None}) == {"max_dp": 0.05}

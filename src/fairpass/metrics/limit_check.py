@@ -10,7 +10,7 @@ from scipy import stats
 
 from fairpass.metrics.two_rates import Tally, largest_difference, p_value_below, smallest_ratio
 
-Verdict = Literal["shown", "not shown", "violated"]
+Verdict = Literal["shown", "not shown", "violated"]  # from the best to the worst
 CheckedOn = Literal["safety", "test", "cross-fitting"]
 
 # How likely the limit would be shown with as many people as a "not shown" asks for.

@@ -42,8 +42,7 @@ class Promise:
     @property
     def verdict(self) -> Verdict:
         """The worst of the answers."""
-        found = [check.verdict for check in self.checks]
-        return max(found, key=("shown", "not shown", "violated").index)
+        return max((check.verdict for check in self.checks), key=get_args(Verdict).index)
 
     @property
     def sentence(self) -> str:
@@ -62,10 +61,14 @@ class Promise:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Promise":
+        """Read what `to_dict` returned; raise `KeyError`, `TypeError` or `ValueError` if it is something else."""
         checks = tuple(
             Check(**{**each, "counts": tuple(GroupCount(**count) for count in each["counts"])})
             for each in values["checks"]
         )
+        known = get_args(Verdict)
+        if not checks or any(each.verdict not in known for each in checks):
+            raise ValueError(f"'promise' must have answers that are each one of {', '.join(known)}")
         kept = {name: values[name] for name in ("confidence", "on", "people", "candidates")}
         return cls(checks=checks, **kept, warning=values.get("warning", ""))
 

@@ -50,6 +50,7 @@ def test_the_three_answers() -> None:
     larger = {group: (round(n * factor), round(100 * factor)) for group, n in (("men", 30), ("women", 29))}
     assert check(larger, max_dp=0.06).verdict == "shown"
     assert f"about {few.more_people:,} more labelled people" in few.sentence
+    assert few.more_people % 100 == 0  # two digits of four
     worse = check({"men": (500, 1000), "women": (290, 1000)}, max_dp=0.06).checks[0]
     assert worse.verdict == "violated"
     assert "more than 6.0 points higher in 'men' than in 'women'" in worse.sentence

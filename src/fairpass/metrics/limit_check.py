@@ -208,7 +208,7 @@ class Comparison:
             if room <= 0:
                 return None
             factor = max(factor, (z / room) ** 2 * (weight**2 * a.variance + b.variance))
-        return max(1, math.ceil(self.people * (factor - 1)))
+        return _two_digits(max(1.0, self.people * (factor - 1)))
 
     def _sentence(self, found: Check) -> str:
         confident, where = f"with {100 * (1 - self.error):g} % confidence", f"on {self.people:,} {_PEOPLE[self.on]}"
@@ -257,6 +257,12 @@ class Comparison:
             return "More people would not help: what was measured is no better."
         needed = f"about {found.more_people:,} more labelled people in the check"
         return f"It would take {needed}, if the measured shares are the true ones."
+
+
+def _two_digits(number: float) -> int:
+    """Round up to two digits: more would look exact."""
+    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
 
 
 def _smallest_gap(high: Tally, low: Tally, error: float) -> float:

@@ -10,7 +10,7 @@ from rich.text import Text
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.evaluate import load_like_fit, load_stored_model
 from fairpass.cli.options import PredictionOptions, Result, command, spelled
-from fairpass.cli.output import Cells, console, section, table, working
+from fairpass.cli.output import Cells, console, print_line, section, table, working
 from fairpass.cli.results import title_of
 from fairpass.projects.config import LIMIT_NAMES
 
@@ -57,6 +57,10 @@ def check(
     document = {"model": str(model), "method": classifier.name, "promise": promise.to_dict()}
     yield {**document, "provenance": data.provenance}, EXIT_CODES[promise.verdict]
     show_promise(promise, f"{classifier.name} on {title_of(data)}")
+    trained_on = (classifier.provenance_ or {}).get("nodes") or {}
+    if graph.name is None and data.provenance["nodes"]["sha256"] != trained_on.get("sha256"):
+        print_line("")
+        print_line("These are not the tables of the training. Nobody in them may have had a part in it.")
 
 
 def show_promise(promise: "Promise", title: str = "") -> None:

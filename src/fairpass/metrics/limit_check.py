@@ -261,7 +261,7 @@ class Comparison:
 
 def _two_digits(number: float) -> int:
     """Round up to two digits: more would look exact."""
-    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    unit: int = 10 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / unit) * unit
 
 

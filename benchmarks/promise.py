@@ -11,8 +11,9 @@ import copy
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from fairpass.methods import GMMD, Logistic, NodeClassifier
 from fairpass.methods.gmmd import Criterion
 from fairpass.metrics.catalog import SELECTION
 from fairpass.metrics.evaluation import Evaluation, impact_ratio
-from fairpass.metrics.limit_check import LIMITS
-from fairpass.projects.delivery import deliver, margins, promise_of
+from fairpass.metrics.inputs import Sample
+from fairpass.metrics.limits import LIMITS, Comparison
+from fairpass.metrics.promise import group_counts
+from fairpass.projects.delivery import cross_fitted, deliver, margins, promise_of
 from fairpass.runs import Configuration, fit_all
 from fairpass.tuning import Point, candidates, decide
 
@@ -39,7 +42,9 @@ RECORDS = Path(__file__).parent / "results" / "promise"
 LARGE = ("adult", "income", "credit", "synthetic")
 SMALL = ("german", "nba")
 SPLITS = 100
+CROSSED = 30  # of the small graphs by cross-fitting, which takes five fits for one
 CONFIDENCE = 0.95
+_VARIED = ("criterion", "fair_steps")
 _ANSWERS = ("shown", "not shown", "violated")
 # Limits at which both answers occur.
 ASKED: Mapping[str, Sequence[Mapping[str, float]]] = {
@@ -61,9 +66,12 @@ def run(quick: bool) -> Result:
     found: dict[str, list[tuple[Mapping[str, float], list[dict[str, Any]]]]] = {}
     people = {}
     for name in names:
-        made = [Split(record) for record in _records(name, splits)]
-        people[name] = made[0].people
-        found[name] = [(limits, [split.outcomes(limits) for split in made]) for limits in ASKED[name]]
+        records = _records(name, splits)
+        people[name] = Split(records[0]).people
+        jobs = int(os.environ.get("FAIRPASS_JOBS", "2"))
+        with ProcessPoolExecutor(jobs, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            outcomes = list(pool.map(partial(_outcomes, name), records))
+        found[name] = [(limits, [each[place] for each in outcomes]) for place, limits in enumerate(ASKED[name])]
     large, small = ([name for name in group if name in names] for group in (LARGE, SMALL))
     tables = []
     if large:
@@ -76,19 +84,52 @@ def run(quick: bool) -> Result:
         )
         tables.append(Table(title, [_alone(name, *each) for name in large for each in found[name]]))
     if small:
-        title = f"Small graphs, {splits} random splits each: percent of the splits by answer"
-        tables.append(Table(title, [_answers(name, *each, people[name]) for name in small for each in found[name]]))
+        title = f"Small graphs, {splits} random splits ({min(splits, CROSSED)} by cross-fitting): percent by answer"
+        rows = [_answers(name, *each, people[name], "safety nodes") for name in small for each in found[name]]
+        for name in small:
+            crossed = _records(name, min(splits, CROSSED), _cross_record, "-cross-fitting")
+            for place, limits in enumerate(ASKED[name]):
+                answers = [record["answers"][place] for record in crossed]
+                rows.append(_answers(name, limits, answers, crossed[0]["people"], "cross-fitting"))
+        tables.append(Table(title, rows))
     return Result("promise", tables)
 
 
-def _records(name: str, splits: int) -> list[dict[str, Any]]:
-    path = RECORDS / f"{name}.json"
+def _records(
+    name: str, splits: int, make: Callable[[str, int], dict[str, Any]] | None = None, suffix: str = ""
+) -> list[dict[str, Any]]:
+    path = RECORDS / f"{name}{suffix}.json"
     made: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     for seed in range(len(made), splits):
-        made.append(_split_record(name, seed))
+        made.append((make or _split_record)(name, seed))
         write_text(path, json.dumps(made))
-        print(f"{name}: {len(made)} of {splits} splits", flush=True)
+        print(f"{name}{suffix}: {len(made)} of {splits} splits", flush=True)
     return made[:splits]
+
+
+def _cross_record(name: str, seed: int) -> dict[str, Any]:
+    """Check each limit by cross-fitting: the models of a fold are fitted once, and chosen for each limit."""
+    data = copy.copy(_whole(name))
+    known = np.where(data.sens.numpy() >= 0, data.y.numpy(), -1)
+    split = stratified_split(known, data.sens.numpy(), fractions=(0.5, 0.25, 0.25), seed=seed)
+    data.update({part: torch.from_numpy(mask) for part, mask in split.masks().items() if mask is not None})
+    fitted: dict[int, tuple[list[Point], list[NodeClassifier]]] = {}
+
+    def search(part: Data, number: int) -> list[Point]:
+        if number not in fitted:
+            models = _models(name)
+            fit_all(models, part)
+            fitted[number] = [_point(model, part) for model in models], models
+        return fitted[number][0]
+
+    def fit(point: Point, _: Data) -> NodeClassifier:
+        return next(
+            model for points, models in fitted.values() for p, model in zip(points, models, strict=True) if p is point
+        )
+
+    found = [cross_fitted(data, search, fit, limits, CONFIDENCE) for limits in ASKED[name]]
+    answers = [{"verdict": each.verdict, "bound": each.checks[0].bound} for each in found]
+    return {"seed": seed, "people": found[0].people, "answers": answers}
 
 
 def _split_record(name: str, seed: int) -> dict[str, Any]:
@@ -105,11 +146,20 @@ def _split_record(name: str, seed: int) -> dict[str, Any]:
         held_out = model.evaluate(data, "test", undefined="nan")
         true = {kind: _value(held_out, kind) for kind in LIMITS}
         predicted = model.predict(data)[data.safety_mask][order]
-        point = _point(model, data)
-        made.append({"point": point.to_dict(), "true": finite(true), "safety": "".join(map(str, predicted.tolist()))})
+        found = _point(model, data)
+        # Without the settings that all configurations have in common.
+        varied = {name: found.parameters[name] for name in _VARIED if name in found.parameters}
+        point: dict[str, Any] = {"method": found.method, "parameters": varied}
+        point |= {"validation": found.validation, "near_constant": found.near_constant}
+        made.append({"point": point, "true": finite(true), "safety": _packed(predicted.tolist())})
     # The same people in the same order for every model, as counts by group and label.
     cells = [[int(((safety["sens"] == g) & (safety["y"] == y)).sum()) for y in (0, 1)] for g in (0, 1)]
     return {"seed": seed, "cells": cells, "models": made}
+
+
+def _packed(decided: list[int]) -> str:
+    """Return decisions as one hexadecimal number, to keep the records small."""
+    return f"{int(''.join(map(str, decided)), 2):x}"
 
 
 def _value(found: Evaluation, kind: str) -> float:
@@ -169,8 +219,8 @@ def _point(model: NodeClassifier, data: Data) -> Point:
 class Recorded:
     """Stands in for a fitted model: what it said of the safety nodes."""
 
-    def __init__(self, safety: str) -> None:
-        self.decided = torch.tensor([int(mark) for mark in safety])
+    def __init__(self, safety: str, people: int) -> None:
+        self.decided = torch.tensor([int(mark) for mark in f"{int(safety, 16):0{people}b}"])
 
     def predict(self, _: Data) -> torch.Tensor:
         return self.decided
@@ -188,7 +238,7 @@ class Split:
         edges = torch.empty(2, 0, dtype=torch.long)
         self.people, self.data = people, Data(x=torch.zeros(people, 1), edge_index=edges, y=y, sens=sens, **masks)
         self.points = [Point(**each["point"]) for each in record["models"]]
-        self.models = [Recorded(each["safety"]) for each in record["models"]]
+        self.models = [Recorded(each["safety"], people) for each in record["models"]]
         self.true = [each["true"] for each in record["models"]]
 
     def fit(self, point: Point, _: Data) -> Any:
@@ -219,14 +269,21 @@ class Split:
 
     def _is_shown_alone(self, number: int, limits: Mapping[str, float]) -> tuple[bool, bool]:
         """Return whether a model is truly beyond a limit, and whether it is called shown."""
-        model = self.fit(self.points[number], self.data)
-        found = promise_of(model, self.data, limits, CONFIDENCE, "safety")
-        return _beyond(self._true(self.points[number], limits), limits), found.verdict == "shown"
+        ((kind, limit),) = limits.items()
+        sample = Sample(self.data.y, self.models[number].decided, self.data.sens)
+        counts = list(group_counts(sample, LIMITS[kind]))
+        verdict = Comparison(LIMITS[kind], limit, 1 - CONFIDENCE, counts, self.people, "safety").verdict()
+        return _beyond(self._true(self.points[number], limits), limits), verdict == "shown"
 
     def _true(self, point: Point, limits: Mapping[str, float]) -> float:
         (kind,) = limits
         value = self.true[self.points.index(point)][kind]
         return math.nan if value is None else value
+
+
+def _outcomes(name: str, record: dict[str, Any]) -> list[dict[str, Any]]:
+    split = Split(record)
+    return [split.outcomes(limits) for limits in ASKED[name]]
 
 
 def _never(data: Data, number: int) -> Sequence[Point]:
@@ -294,8 +351,8 @@ def _alone(name: str, limits: Mapping[str, float], outcomes: Sequence[dict[str, 
 
 
 def _answers(
-    name: str, limits: Mapping[str, float], outcomes: Sequence[dict[str, Any]], people: int
+    name: str, limits: Mapping[str, float], outcomes: Sequence[dict[str, Any]], people: int, on: str
 ) -> dict[str, Cell]:
     answers = {f"{answer}, %": _percent([each["verdict"] == answer for each in outcomes]) for answer in _ANSWERS}
     bound = float(np.median([each["bound"] for each in outcomes]))
-    return _row(name, limits) | {"people": people, **answers, "median bound": f"{bound:.2f}"}
+    return _row(name, limits) | {"checked on": on, "people": people, **answers, "median bound": f"{bound:.2f}"}

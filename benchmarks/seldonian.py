@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from scipy import stats
 
-from fairpass.metrics.limit_check import LIMITS
+from fairpass.metrics.limits import LIMITS
 from fairpass.metrics.two_rates import Tally
 
 # Half of the width of an interval, for the shares of two groups, the weight of the first, and the error.

@@ -9,7 +9,7 @@ from typer.testing import Result
 
 from fairpass.datasets import load
 from fairpass.methods import Constant, Logistic
-from fairpass.metrics.limit_check import LIMITS
+from fairpass.metrics.limits import LIMITS
 from fairpass.training import Training
 
 Run = Callable[..., Result]

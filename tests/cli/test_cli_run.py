@@ -96,6 +96,9 @@ def test_a_limit_is_checked_and_marked(run: Run, folder: Path, limit: str, verdi
     assert alone.exit_code == code, alone.output
     again = json.loads(alone.stdout)["promise"]
     assert again["checks"] == document["promise"]["checks"]
+    predicted = run("predict", results / "model.safetensors", *tables, "--out", folder / "again.csv")
+    assert predicted.exit_code == 0, predicted.output
+    assert ("Beware of the model" in predicted.stdout) == (verdict != "shown")
     shown = run("run", folder / "fairpass.toml", "--max-dp", limit, "--check", "safety")
     assert shown.exit_code == code
     assert verdict.capitalize() in shown.stdout

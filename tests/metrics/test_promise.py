@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fairpass.errors import DataError
-from fairpass.metrics.limit_check import LIMITS
-from fairpass.metrics.promise import Promise, check_limits, check_promise
-from fairpass.projects.config import LIMIT_NAMES
+from fairpass.metrics.limits import LIMITS, check_limits
+from fairpass.metrics.promise import Promise, check_promise
+from fairpass.projects.sections import LIMIT_NAMES
 
 
 def people(counts: dict[str, tuple[int, int]]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import pytest
 from tests.projects.applicants import CONFIG, write_project
 
 from fairpass.methods import gmmd
-from fairpass.projects.config import Choice, ConfigError, Criterion, ReportSection, load_config
+from fairpass.projects.config import ConfigError, load_config
+from fairpass.projects.sections import Choice, Criterion, ReportSection
 from fairpass.report.identity import APPROVAL, FIELDS
 
 

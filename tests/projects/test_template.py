@@ -9,7 +9,8 @@ import pytest
 from tests.projects.applicants import applicants, write_project
 
 from fairpass.datasets.table_inspection import inspect_tables
-from fairpass.projects.config import Choice, ConfigError, Tuning, load_config
+from fairpass.projects.config import ConfigError, load_config
+from fairpass.projects.sections import Choice, Tuning
 from fairpass.projects.template import template
 
 

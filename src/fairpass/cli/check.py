@@ -12,7 +12,7 @@ from fairpass.cli.evaluate import load_like_fit, load_stored_model
 from fairpass.cli.options import PredictionOptions, Result, command, spelled
 from fairpass.cli.output import Cells, console, print_line, section, table, working
 from fairpass.cli.results import title_of
-from fairpass.projects.config import LIMIT_NAMES
+from fairpass.projects.sections import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from fairpass.metrics.promise import Promise
@@ -36,7 +36,7 @@ def check(
     limits = dict(zip(LIMIT_NAMES, (max_dp, max_eo, min_impact_ratio), strict=True))
     flags = {name: f"--{name.replace('_', '-')}" for name in (*LIMIT_NAMES, "confidence")}
     with working("Starting"):
-        from fairpass.metrics.promise import check_limits
+        from fairpass.metrics.limits import check_limits
 
     try:
         asked = check_limits(limits, confidence)
@@ -65,7 +65,7 @@ def check(
 
 def show_promise(promise: "Promise", title: str = "") -> None:
     """Print the answer for each limit, the people behind it, and what it takes for granted."""
-    from fairpass.metrics.limit_check import LIMITS
+    from fairpass.metrics.limits import LIMITS
 
     titles = {kind.metric: kind.title for kind in LIMITS.values()}
     heading = Text.assemble((promise.verdict.capitalize(), _STYLES[promise.verdict]))

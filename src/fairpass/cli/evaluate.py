@@ -70,6 +70,8 @@ def predict(
     if unknown := int(predictions["group"].isna().sum()):
         done = _UNKNOWN_GROUP[prediction.unknown_group or "none"]
         print_line(f"Nodes of unknown group: {unknown:,} of {len(predictions):,}; {done}.")
+    if classifier.promise_ is not None and classifier.promise_.verdict != "shown":
+        print_line(f"Beware of the model. When it was made: {classifier.promise_.sentence}")
 
 
 def load_stored_model(path: Path) -> "NodeClassifier":

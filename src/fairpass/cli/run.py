@@ -12,7 +12,8 @@ from fairpass.cli.options import TEXTS, Result, command, field_options, spelled
 from fairpass.cli.output import bar, choose_threads, note, rows, section, working
 from fairpass.cli.results import show_rows
 from fairpass.errors import validation_message
-from fairpass.projects.config import Choice, Tuning, load_config
+from fairpass.projects.config import load_config
+from fairpass.projects.sections import Choice, Tuning
 
 if TYPE_CHECKING:
     from fairpass.projects.pipeline import Event

@@ -28,6 +28,8 @@ from .group_figures import group_figures as group_figures
 from .group_figures import widest_gap as widest_gap
 from .group_thresholds import GroupRule as GroupRule
 from .group_thresholds import GroupThresholds as GroupThresholds
+from .promise import Promise as Promise
+from .promise import check_promise as check_promise
 from .proportions import Estimate as Estimate
 from .split_metrics import SplitMetrics as SplitMetrics
 from .split_metrics import best_threshold as best_threshold

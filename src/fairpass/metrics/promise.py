@@ -15,7 +15,7 @@ from fairpass.errors import DataError
 from fairpass.files import finite
 from fairpass.metrics.evaluation import is_near_constant
 from fairpass.metrics.inputs import Names, Sample, Values
-from fairpass.metrics.limit_check import LIMITS, Check, CheckedOn, Comparison, GroupCount, LimitKind, Verdict
+from fairpass.metrics.limits import LIMITS, Check, CheckedOn, Comparison, GroupCount, LimitKind, Verdict, check_limits
 
 ASSUMPTION = (
     "The people checked are taken to be a random sample of those the model is used on. Nodes of a graph are not "
@@ -23,8 +23,8 @@ ASSUMPTION = (
     "later times."
 )
 _CROSS_FITTED = (
-    " Labels are few, so the check is about the way the model was made: as many models were made in the same way from "
-    "the other folds, and each was checked on its own fold. The delivered model is taken to be like them."
+    " Labels are few, so the check is about the way the model was made: for each fold of the people, another model was "
+    "made in the same way from the other folds. The delivered model is taken to be like them."
 )
 
 
@@ -73,18 +73,6 @@ class Promise:
         return cls(checks=checks, **kept, warning=values.get("warning", ""))
 
 
-def check_limits(limits: Mapping[str, float | None], confidence: float = 0.95) -> dict[str, float]:
-    """Return the limits that are given; raise `ValueError` in their own words if one is not a fraction."""
-    for name, limit in limits.items():
-        if name not in LIMITS:
-            raise ValueError(f"there is no limit '{name}': it must be one of {', '.join(LIMITS)}")
-        if limit is not None and not 0 < limit <= 1:
-            raise ValueError(f"'{name}' must be above 0 and at most 1 (got {limit})")
-    if not 0.5 <= confidence < 1:
-        raise ValueError(f"'confidence' must be at least 0.5 and below 1 (got {confidence})")
-    return {name: limit for name, limit in limits.items() if limit is not None}
-
-
 def check_promise(
     y: Values,
     pred: Values,
@@ -126,7 +114,7 @@ def check_promise(
             kind=LIMITS[name],
             limit=limit,
             error=1 - confidence,
-            counts=list(_counts(sample, LIMITS[name])),
+            counts=list(group_counts(sample, LIMITS[name])),
             people=people,
             on=on,
             limits=len(asked),
@@ -147,7 +135,8 @@ def _warning(sample: Sample) -> str:
     )
 
 
-def _counts(sample: Sample, kind: LimitKind) -> Iterator[GroupCount]:
+def group_counts(sample: Sample, kind: LimitKind) -> Iterator[GroupCount]:
+    """Yield for each label and group the people a limit is about, and how many of them are predicted so."""
     nodes, selected = sample.nodes, sample.counts.selected
     for place, c in enumerate(nodes.classes):
         for number, group in enumerate(nodes.groups):

@@ -22,7 +22,7 @@ from fairpass.datasets.splits import stratified_split
 from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
 from fairpass.metrics.detectable import detectable
-from fairpass.metrics.limit_check import CheckedOn
+from fairpass.metrics.limits import CheckedOn
 from fairpass.metrics.promise import Promise, check_promise
 from fairpass.projects.config import FEW_LABELS
 from fairpass.training import Task

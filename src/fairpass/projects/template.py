@@ -12,7 +12,8 @@ from fairpass.datasets.column_kinds import MAX_LEVELS
 from fairpass.datasets.column_names import positive_of
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_inspection import Inspection
-from fairpass.projects.config import FEW_LABELS, SECTIONS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
+from fairpass.projects.config import FEW_LABELS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
+from fairpass.projects.sections import SECTIONS
 
 _TEXTS = tomllib.loads(files(__package__).joinpath("template.toml").read_text(encoding="utf-8"))
 # What a new project rarely needs, or what has no effect in one: written only if it is not the default.

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairpass.errors import DataError
 from fairpass.metrics.catalog import UNFAIRNESS, UTILITY
-from fairpass.metrics.promise import check_limits
+from fairpass.metrics.limits import check_limits
 from fairpass.runs import Configuration
 
 _USEFUL, _UNFAIR = ([metric.label for metric in metrics] for metrics in (UTILITY, UNFAIRNESS))

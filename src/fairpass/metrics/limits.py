@@ -1,7 +1,7 @@
-"""One limit on unfairness against the counts of the groups: a test for every pair of them, and the answer in words."""
+"""One limit on the difference between groups: the counts beside it, the tests, the answer, and the sentence."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Literal, NamedTuple
@@ -67,6 +67,18 @@ class Check:
     sentence: str
 
 
+def check_limits(limits: Mapping[str, float | None], confidence: float = 0.95) -> dict[str, float]:
+    """Return the limits that are given; raise `ValueError` in their own words if one is not a fraction."""
+    for name, limit in limits.items():
+        if name not in LIMITS:
+            raise ValueError(f"there is no limit '{name}': it must be one of {', '.join(LIMITS)}")
+        if limit is not None and not 0 < limit <= 1:
+            raise ValueError(f"'{name}' must be above 0 and at most 1 (got {limit})")
+    if not 0.5 <= confidence < 1:
+        raise ValueError(f"'confidence' must be at least 0.5 and below 1 (got {confidence})")
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
 @dataclass(frozen=True)
 class Comparison:
     """The groups' counts beside one limit."""
@@ -120,16 +132,26 @@ class Comparison:
         everywhere = selected == {count.label for count in self.counts}
         return all(count.people for count in self.counts) and (everywhere or not self.kind.is_ratio)
 
+    def violations(self) -> Iterator[tuple[GroupCount, GroupCount]]:
+        """Yield the pairs that are shown to be beyond the limit."""
+        pairs = self.pairs
+        # One pair, for one of the limits, is enough for the answer, so all of them share the error.
+        error = self.error / (len(pairs) * self.limits)
+        return (pair for pair in pairs if self.beyond(*pair, error))
+
+    def verdict(self) -> Verdict:
+        """Return the answer alone, which is quick: the bounds take most of the time."""
+        if all(self.within(*pair, self.limit, self.error) for pair in self.pairs):
+            return "shown"
+        return "violated" if any(True for _ in self.violations()) else "not shown"
+
     def check(self) -> Check:
         pairs, ratio = self.pairs, self.kind.is_ratio
-        shown = all(self.within(*pair, self.limit, self.error) for pair in pairs)
-        # One of all these is enough for the answer, so the error is shared among them.
-        strict = self.error / (len(pairs) * self.limits)
-        beyond = [pair for pair in pairs if self.beyond(*pair, strict)]
-        verdict: Verdict = "shown" if shown else "violated" if beyond else "not shown"
+        verdict = self.verdict()
+        shown, bound = verdict == "shown", self._bound(pairs, self.error)
         # The widest pair of all may be of two small groups, of whom nothing was shown.
-        widest = max(beyond or pairs, key=lambda pair: self.estimate_of(*pair))
-        bound = self._bound(pairs, self.error)
+        of_answer = list(self.violations()) if verdict == "violated" else pairs
+        widest = max(of_answer, key=lambda pair: self.estimate_of(*pair))
         # The verdict is that of the tests; the search for the bound has a tolerance.
         if ratio:
             bound = max(bound, self.limit) if shown else min(bound, self.limit)

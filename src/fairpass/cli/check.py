@@ -48,11 +48,12 @@ def check(
     classifier = load_stored_model(model)
     data = load_like_fit(classifier, graph, **groups)
     with working("Checking"):
-        from fairpass.projects.delivery import checked_on, promise_of
+        from fairpass.projects.delivery import promise_of
 
-        if on == "safety" and data.get("safety_mask") is None:
+        has_safety = data.get("safety_mask") is not None
+        if on == "safety" and not has_safety:
             raise typer.BadParameter("--on must not be safety: the split has no safety nodes")
-        part = checked_on(data, on or "held-out")
+        part = on or ("safety" if has_safety else "test")
         promise = promise_of(classifier, data, asked, confidence, part, **prediction.given())
     document = {"model": str(model), "method": classifier.name, "promise": promise.to_dict()}
     yield {**document, "provenance": data.provenance}, EXIT_CODES[promise.verdict]

@@ -234,7 +234,8 @@ class Split:
         people = sum(count for _, _, count in cells)
         y, sens = (torch.tensor(np.repeat([cell[k] for cell in cells], [cell[2] for cell in cells])) for k in (1, 0))
         nobody, everybody = torch.zeros(people, dtype=torch.bool), torch.ones(people, dtype=torch.bool)
-        masks = {"train_mask": nobody, "val_mask": nobody, "test_mask": nobody, "safety_mask": everybody}
+        # The order of the check depends on shares of labels and groups in training, which are those of a random sample.
+        masks = {"train_mask": everybody, "val_mask": nobody, "test_mask": nobody, "safety_mask": everybody}
         edges = torch.empty(2, 0, dtype=torch.long)
         self.people, self.data = people, Data(x=torch.zeros(people, 1), edge_index=edges, y=y, sens=sens, **masks)
         self.points = [Point(**each["point"]) for each in record["models"]]

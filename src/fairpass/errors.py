@@ -45,6 +45,7 @@ _EXPECTED = {
     "float_type": "a number",
     "bool_type": "true or false",
     "list_type": "a list",
+    "date_type": "a date",
     "dict_type": "a table with keys",
     "greater_than_equal": "at least {ge:g}",
     "greater_than": "greater than {gt:g}",

@@ -38,6 +38,7 @@ def test_the_exit_code_says_what_came_out(
     said = " ".join(result.stdout.split())
     assert f"{model} on Adult (census income): the limits asked for {verdict.capitalize()}" in said
     assert "random sample" in said
+    assert ("of no use" in said) == (model == "constant")  # it keeps every limit
     document = json.loads(run(*command, "--json").stdout)["promise"]
     assert (document["verdict"], document["on"]) == (verdict, "test")
     assert document["checks"][0]["sentence"] in said

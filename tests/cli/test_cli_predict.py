@@ -245,6 +245,12 @@ def test_evaluate_passes_on_how_to_score(run: Run, project: Path, tmp_path: Path
         assert result.exit_code == 0, result.output
         found[flags] = json.loads(result.stdout)["evaluation"]["auc"]
     assert len(set(found.values())) == 3
+    # A check of limits scores in the same way.
+    checked = [
+        json.loads(run("check", project / MODEL, *tables, *flags, "--max-dp", "0.1").stdout)["promise"]["checks"]
+        for flags in ((), ("--reference", "batch"))
+    ]
+    assert checked[0] != checked[1]
     refused = run("evaluate", project / MODEL, *tables, "--unknown-group", "error")
     assert refused.exit_code == 1
     assert "column 'ethnicity' must have a value for each node" in refused.stderr

@@ -102,6 +102,14 @@ def test_a_limit_is_checked_and_marked(run: Run, folder: Path, limit: str, verdi
     shown = run("run", folder / "fairpass.toml", "--max-dp", limit, "--check", "safety")
     assert shown.exit_code == code
     assert verdict.capitalize() in shown.stdout
+    trained = run("run", folder / "fairpass.toml", "--max-dp", limit, "--check", "safety", "--step", "train")
+    assert trained.exit_code == code
+    # Of people in other tables nothing is known: they could be those of the training.
+    told = "These are not the tables of the training."
+    assert told not in run("check", results / "model.safetensors", *tables, "--max-dp", limit).stdout
+    applicants().iloc[::2].to_csv(folder / "half.csv", index=False)
+    half = ["--nodes", folder / "half.csv", "--edges", folder / "acquaintances.csv", "--dangling", "drop"]
+    assert told in run("check", results / "model.safetensors", *half, "--max-dp", limit).stdout
 
 
 def test_few_labels_are_checked_by_cross_fitting(run: Run, folder: Path) -> None:

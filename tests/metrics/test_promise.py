@@ -50,6 +50,7 @@ def test_the_three_answers() -> None:
     larger = {group: (round(n * factor), round(100 * factor)) for group, n in (("men", 30), ("women", 29))}
     assert check(larger, max_dp=0.06).verdict == "shown"
     assert f"about {few.more_people:,} more labelled people" in few.sentence
+    assert few.more_people % 100 == 0  # two digits of four
     worse = check({"men": (500, 1000), "women": (290, 1000)}, max_dp=0.06).checks[0]
     assert worse.verdict == "violated"
     assert "more than 6.0 points higher in 'men' than in 'women'" in worse.sentence
@@ -72,6 +73,56 @@ def test_impact_ratio() -> None:
     assert check({"men": (400, 1000), "women": (250, 1000)}, min_impact_ratio=0.8).verdict == "violated"
     nobody = check({"men": (0, 50), "women": (0, 50)}, min_impact_ratio=0.8).checks[0]
     assert (nobody.verdict, nobody.estimate) == ("not shown", None)
+    assert nobody.sentence.endswith("Nobody is predicted 'yes', so there is no ratio.")
+
+
+def test_a_group_of_whom_nobody_is_selected_has_a_ratio_of_zero() -> None:
+    one = check({"men": (100, 200), "women": (0, 200)}, min_impact_ratio=0.8).checks[0]
+    two = check({"men": (0, 200), "women": (100, 200), "others": (0, 200)}, min_impact_ratio=0.8).checks[0]
+    for found in (one, two):
+        assert (found.verdict, found.estimate) == ("violated", 0.0)
+        assert found.low == pytest.approx(0, abs=1e-4)
+        assert "measured: 0.00" in found.sentence
+
+
+def test_a_violation_is_said_of_a_pair_that_shows_it() -> None:
+    found = check({"a": (600, 1000), "b": (400, 1000), "c": (3, 3)}, max_dp=0.05).checks[0]
+    assert (found.verdict, found.high_group, found.low_group) == ("violated", "a", "b")
+    assert found.estimate == pytest.approx(0.2)
+    assert "more than 5.0 points higher in 'a' than in 'b' (measured: 20.0" in found.sentence
+
+
+def test_the_interval_is_of_the_widest_difference_of_all() -> None:
+    """It covers the widest true difference as often as it says, although the widest measured one is too wide."""
+    rates, sizes, missed = np.array([0.3, 0.3, 0.3, 0.3]), np.array([60, 60, 60, 60]), 0
+    drawn = np.random.default_rng(2).binomial(sizes, rates, size=(60, 4))
+    for counts in drawn.tolist():
+        given = {str(place): (count, 60) for place, count in enumerate(counts)}
+        found = check(given, max_dp=0.1).checks[0]
+        assert found.low is not None
+        assert found.high is not None
+        assert found.estimate is not None
+        assert found.low <= found.estimate <= found.bound <= found.high
+        missed += not found.low <= 0 <= found.high
+    assert missed / len(drawn) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / len(drawn))
+
+
+def test_violations_of_several_limits_share_the_error() -> None:
+    counts = {"men": (325, 1000), "women": (230, 1000)}
+    alone = check(counts, max_dp=0.05)
+    together = check(counts, max_dp=0.05, max_eo=1.0, min_impact_ratio=0.1)
+    assert alone.verdict == "violated"
+    assert together.verdict == "not shown"
+
+
+def test_a_near_constant_model_keeps_its_limit_with_a_warning() -> None:
+    y, sens = np.arange(2000) % 2, np.arange(2000) // 1000
+    alike = check_promise(y, np.zeros(2000, dtype=int), sens=sens, limits={"max_dp": 0.05}, label_names=["no", "yes"])
+    assert alike.verdict == "shown"
+    assert alike.warning.startswith("Beware: 'no' is predicted for 100.0 % of these people.")
+    assert alike.sentence.endswith(alike.warning)
+    assert Promise.from_dict(alike.to_dict()) == alike
+    assert check_promise(y, y, sens=sens, limits={"max_dp": 0.05}).warning == ""
 
 
 def test_equal_opportunity_is_among_the_positive_ones() -> None:
@@ -92,6 +143,8 @@ def test_every_pair_of_groups_and_every_label_counts() -> None:
     y, sens = generator.integers(0, 4, 3000), generator.integers(0, 2, 3000)
     several = check_promise(y, y, sens=sens, limits={"max_dp": 0.2}, label_names=list("wxyz"))
     assert {count.label for count in several.checks[0].counts} == set("wxyz")
+    assert "that the share predicted any one label differs by at most 20.0 points" in several.sentence
+    assert f" for {several.checks[0].label!r}, with 95 % confidence" in several.sentence
 
 
 def test_a_group_without_anybody_is_never_shown() -> None:
@@ -99,6 +152,7 @@ def test_a_group_without_anybody_is_never_shown() -> None:
     given["group_names"] = ["men", "women", "others"]
     found = check_promise(given.pop("y"), given.pop("pred"), limits={"max_dp": 1.0}, **given).checks[0]
     assert (found.verdict, found.estimate, found.bound) == ("not shown", None, 1.0)
+    assert found.sentence.endswith("The check has nobody of 'others'.")
 
 
 def test_unknown_groups_do_not_count() -> None:
@@ -123,6 +177,16 @@ def test_kept_as_json() -> None:
     stored = json.loads(json.dumps(found.to_dict()))
     assert Promise.from_dict(stored) == found
     assert (stored["verdict"], stored["on"], stored["people"]) == ("shown", "safety", 2000)
+
+
+@pytest.mark.parametrize("damage", [{"checks": []}, {"checks": [{}]}, {"checks": 3}, {"people": None, "checks": [1]}])
+def test_what_is_no_promise_is_refused(damage: dict[str, Any]) -> None:
+    stored = check({"men": (300, 1000), "women": (290, 1000)}, max_dp=0.06).to_dict()
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Promise.from_dict({**stored, **damage})
+    wrong = {**stored["checks"][0], "verdict": "perhaps"}
+    with pytest.raises(ValueError, match="one of shown, not shown, violated"):
+        Promise.from_dict({**stored, "checks": [wrong]})
 
 
 def test_limits_are_fractions() -> None:

@@ -11,7 +11,7 @@ from fairpass.datasets import synthetic
 from fairpass.datasets.splits import stratified_split
 from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
-from fairpass.projects.delivery import checked_on, cross_fitted, deliver, fold_graphs, margins
+from fairpass.projects.delivery import checked_on, cross_fitted, deliver, fold_graphs, margins, promise_of
 from fairpass.tuning import Point, candidates
 from fairpass.tuning.front import risk
 
@@ -79,6 +79,8 @@ def test_the_most_useful_that_is_shown_is_delivered() -> None:
     assert (found.promise.verdict, found.promise.on) == ("shown", "safety")
     assert found.decision.point.validation["DP"] == 0.1  # the next one, with 0.2, is beyond the limit
     assert isinstance(found.model, Told)
+    assert found.promise.candidates == 4  # the one that failed was checked, too
+    assert "of 4 checked in turn" in found.decision.reason
     assert found.promise.people == int(data.safety_mask.sum())
 
 
@@ -127,6 +129,31 @@ def test_more_nodes_need_less_margin() -> None:
     small, large = (margins(graph(n), {"max_dp": 0.1, "min_impact_ratio": 0.8}, 0.95, "safety") for n in (500, 8000))
     assert 0 < large["max_dp"] < small["max_dp"] < 1
     assert large["min_impact_ratio"] > large["max_dp"]
+
+
+def test_the_labels_of_the_check_have_no_part_in_what_is_checked() -> None:
+    data = graph()
+    before = margins(data, {"max_dp": 0.1, "max_eo": 0.1, "min_impact_ratio": 0.8}, 0.95, "safety")
+    data.y = torch.where(data.safety_mask & (data.y >= 0), 1 - data.y, data.y)
+    assert margins(data, {"max_dp": 0.1, "max_eo": 0.1, "min_impact_ratio": 0.8}, 0.95, "safety") == before
+
+
+def test_a_group_without_safety_nodes_is_not_shown() -> None:
+    data = graph(20_000)
+    data.safety_mask &= data.sens == 0
+    found = promise_of(told(FRONT[0], data), data, {"max_dp": 0.9}, 0.95, "safety")
+    assert found.verdict == "not shown"
+    assert [count.people > 0 for count in found.checks[0].counts] == [True, False]
+
+
+def test_a_ratio_that_validation_cannot_measure() -> None:
+    """If some label is never predicted, no configuration has a ratio, and the fairest is checked."""
+    unknown = [Point(each.method, each.parameters, validation=dict(each.validation)) for each in FRONT]
+    for each in unknown:
+        del each.validation["IR"]  # type: ignore[attr-defined] # a dict here
+    found = deliver(graph(4000), unknown, fit=told, search=no_search, limits={"min_impact_ratio": 0.8})
+    assert found.decision.point == unknown[0]
+    assert candidates(unknown, {"min_impact_ratio": 0.8}, {}, safer=0, bolder=0) == unknown[:1]
 
 
 def test_folds_cover_all_but_the_test_nodes_once() -> None:

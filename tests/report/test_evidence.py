@@ -13,7 +13,7 @@ from fairpass.errors import DataError, NotFittedError
 from fairpass.files import sha256
 from fairpass.methods import GCN, GMMD, Constant, NodeClassifier, Thresholds
 from fairpass.metrics import GroupThresholds, evaluate
-from fairpass.report import Evidence, collect, find_evidence
+from fairpass.report import Evidence, collect, find_evidence, write_report
 from fairpass.report.figures import figure_tables
 from fairpass.report.page import render
 from fairpass.training import fingerprint
@@ -72,6 +72,37 @@ def test_a_truncated_file_is_refused(evidence: Evidence, tmp_path: Path) -> None
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(DataError, match=r"evidence\.json' must be a fairpass evidence file \(damaged or not one"):
         Evidence.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"promise": {"verdict": "shown"}},
+        {"promise": "shown"},
+        {"identity": []},
+        {"identity": {"purpose": 3}},
+        {"breakdowns": [{}]},
+        {"differences": [{"against": "gcn"}]},
+        {"model_file": {"name": "x"}},
+        {"min_group": "ten"},
+        {"favourable": "nobody's"},
+        {"data": {}},
+    ],
+)
+def test_changed_evidence_gives_one_sentence_and_no_file(
+    evidence: Evidence, damage: dict[str, Any], tmp_path: Path
+) -> None:
+    file = evidence.save(tmp_path)
+    file.write_text(json.dumps(json.loads(file.read_text()) | damage))
+    changed = Evidence.load(tmp_path)
+    with pytest.raises(DataError, match="the evidence must be as it was collected"):
+        write_report([changed], tmp_path / "report.html")
+    assert [each.name for each in tmp_path.iterdir()] == ["evidence.json"]
+
+
+def test_the_page_is_not_written_over_its_figures(evidence: Evidence, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"'path' must not end in \.json"):
+        write_report([evidence], tmp_path / "report.json")
 
 
 def test_nothing_there_is_said(tmp_path: Path) -> None:

@@ -280,6 +280,8 @@ def test_the_limit_asked_for_and_its_verdict(evidence: Evidence, german: Data, m
     assert found.promise["checks"][0]["counts"][1]["people"] is None
     for verdict, style in (("shown", "good"), ("violated", "bad")):
         assert f'verdict {style}"' in render([replace(found, promise={**PROMISE, "verdict": verdict})])
+    useless = {**PROMISE, "verdict": "shown", "warning": "It is near constant."}
+    assert 'verdict warn"' in render([replace(found, promise=useless)])
 
 
 def test_what_these_people_cannot_show_is_said(evidence: Evidence) -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.evaluate import load_like_fit, load_stored_model
 from fairpass.cli.options import PredictionOptions, Result, command, spelled
-from fairpass.cli.output import Cells, console, section, table, working
+from fairpass.cli.output import Cells, console, print_line, section, table, working
 from fairpass.cli.results import title_of
 from fairpass.projects.sections import LIMIT_NAMES
 
@@ -44,18 +44,24 @@ def check(
         raise typer.BadParameter(spelled(str(error), flags)) from None
     if not asked:
         raise typer.BadParameter("give a limit to check: --max-dp, --max-eo or --min-impact-ratio")
+    groups = {} if prediction.unknown_group is None else {"missing_sensitive": prediction.missing_sensitive}
     classifier = load_stored_model(model)
-    data = load_like_fit(classifier, graph)
+    data = load_like_fit(classifier, graph, **groups)
     with working("Checking"):
-        from fairpass.projects.delivery import checked_on, promise_of
+        from fairpass.projects.delivery import promise_of
 
-        if on == "safety" and data.get("safety_mask") is None:
+        has_safety = data.get("safety_mask") is not None
+        if on == "safety" and not has_safety:
             raise typer.BadParameter("--on must not be safety: the split has no safety nodes")
-        part = checked_on(data, on or "held-out")
-        promise = promise_of(classifier, data, asked, confidence, part)
+        part = on or ("safety" if has_safety else "test")
+        promise = promise_of(classifier, data, asked, confidence, part, **prediction.given())
     document = {"model": str(model), "method": classifier.name, "promise": promise.to_dict()}
     yield {**document, "provenance": data.provenance}, EXIT_CODES[promise.verdict]
     show_promise(promise, f"{classifier.name} on {title_of(data)}")
+    trained_on = (classifier.provenance_ or {}).get("nodes") or {}
+    if graph.name is None and data.provenance["nodes"]["sha256"] != trained_on.get("sha256"):
+        print_line("")
+        print_line("These are not the tables of the training. Nobody in them may have had a part in it.")
 
 
 def show_promise(promise: "Promise", title: str = "") -> None:
@@ -73,6 +79,8 @@ def show_promise(promise: "Promise", title: str = "") -> None:
         ]
         columns = ("group", "label", "predicted so", "of", "percent")
         console.print(Padding(table(columns, lines, words=["label"]), (1, 0, 0, 2), expand=False))
+    if promise.warning:
+        section("Before you rely on it", Text(promise.warning, style="yellow"))
     section("What this takes for granted", Text(promise.assumption, style="dim"))
 
 

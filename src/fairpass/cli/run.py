@@ -78,16 +78,19 @@ def run(
     document: dict[str, Any] = {"directory": str(space.directory), "made": space.made, "skipped": space.skipped}
     document["steps"] = {name: vars(record) for name, record in space.steps.items()}
     finished = (*space.made, *space.skipped)
-    if "evaluate" in finished:
+    if "train" in finished:
         about = space.read("models.json")
-        document |= {name: about[name] for name in ("chosen", "reference", "reason", "met", "tried")}
-        document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"], "promise": about["promise"]}
+        document |= {name: about[name] for name in ("chosen", "reference", "reason", "met", "tried", "promise")}
+    if "evaluate" in finished:
+        document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"]}
     promise = Promise.from_dict(document["promise"]) if document.get("promise") else None
     yield document, EXIT_CODES[promise.verdict] if promise else 0
     if "evaluate" in finished:
         evaluated = Comparison.load(space.path("evaluation.json"))
         show_rows(f"{asked.name}, test nodes", evaluated.rows, evaluated.runs)
+    if "train" in finished:
         section(f"Why this configuration of {about['chosen']}, of {about['tried']} tried", Text(about["reason"]))
+    if "evaluate" in finished:
         section("What it gains, and what it costs", Text(document["cost"]))
     if promise is not None:
         show_promise(promise)

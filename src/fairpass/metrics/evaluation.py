@@ -172,19 +172,27 @@ def evaluate(
     report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)
     metrics = {key: float(value) for key, value in sample.measure(sample.counts).items()}
     compared = {metric.key: metric.compares for metric in catalog.METRICS if metric.compares}
-    binary, least = len(nodes.labels) == 2, 1 / len(nodes.labels) + NEAR_CONSTANT_MARGIN
-    constant = int(sample.pred.bincount().max()) / nodes.count >= NEAR_CONSTANT_SHARE
+    binary = len(nodes.labels) == 2
     return Evaluation(
         metrics=metrics,
         groups=table,
         worst_pair={key: worst_pair(table, rates) for key, rates in compared.items() if not nodes.missing_rates(rates)},
         positive_rate=int(sample.pred.sum()) / nodes.count if binary else None,
-        # "not at least" rather than "below": a balanced accuracy of nan does not excuse a constant.
-        near_constant=constant and not metrics["balanced_acc"] >= least,
+        near_constant=is_near_constant(sample, metrics["balanced_acc"]),
         threshold=float(threshold) if binary and decisions is None else None,
         n=nodes.count,
         intervals=sample_intervals(sample, bootstrap, seed) if bootstrap else {},
     )
+
+
+def is_near_constant(sample: Sample, balanced_acc: float | None = None) -> bool:
+    """Return whether the predictions are near constant; see `Evaluation`."""
+    if int(sample.pred.bincount().max()) / sample.nodes.count < NEAR_CONSTANT_SHARE:
+        return False
+    if balanced_acc is None:
+        balanced_acc = float(sample.measure(sample.counts)["balanced_acc"])
+    # "not at least" rather than "below": a balanced accuracy of nan does not excuse a constant.
+    return not balanced_acc >= 1 / len(sample.nodes.labels) + NEAR_CONSTANT_MARGIN
 
 
 def group_table(sample: Sample) -> tuple[GroupRates, ...]:

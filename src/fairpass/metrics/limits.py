@@ -1,7 +1,7 @@
 """One limit on the difference between groups: the counts beside it, the tests, the answer, and the sentence."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ from scipy import stats
 
 from fairpass.metrics.two_rates import Tally, largest_difference, p_value_below, smallest_ratio
 
-Verdict = Literal["shown", "not shown", "violated"]
+Verdict = Literal["shown", "not shown", "violated"]  # from the best to the worst
 CheckedOn = Literal["safety", "test", "cross-fitting"]
 
 # How likely the limit would be shown with as many people as a "not shown" asks for.
@@ -54,9 +54,10 @@ class Check:
     metric: str
     limit: float
     verdict: Verdict
-    estimate: float | None  # the widest difference between two groups, or the smallest ratio
-    bound: float  # with the confidence asked for it is at most this (a ratio: at least)
-    low: float | None  # two-sided interval of the estimate
+    estimate: float | None  # the widest difference between two groups, or the smallest ratio; of a pair that was shown
+    # to be beyond the limit, if there is one
+    bound: float  # with the confidence asked for, every difference is at most this (a ratio: at least)
+    low: float | None  # two-sided interval of the widest difference, whichever pair has it
     high: float | None
     high_group: str
     low_group: str
@@ -88,6 +89,7 @@ class Comparison:
     counts: Sequence[GroupCount]
     people: int
     on: CheckedOn
+    limits: int = 1  # that are asked for together
 
     @property
     def pairs(self) -> list[tuple[GroupCount, GroupCount]]:
@@ -117,23 +119,39 @@ class Comparison:
     def estimate_of(self, first: GroupCount, second: GroupCount) -> float:
         """Return how far apart two groups are; larger is worse also for a ratio, which is below 1 then."""
         high, low = first.tally.rate, second.tally.rate
+        if math.isnan(high) or math.isnan(low):
+            return -math.inf
         if self.kind.is_ratio:
-            return 1 - low / high if high > 0 else math.nan
+            return 1 - low / high if high > 0 else -math.inf
         return high - low
+
+    @property
+    def measurable(self) -> bool:
+        """Whether all groups have people; a ratio also needs somebody who is selected, for every label."""
+        selected = {count.label for count in self.counts if count.selected}
+        everywhere = selected == {count.label for count in self.counts}
+        return all(count.people for count in self.counts) and (everywhere or not self.kind.is_ratio)
+
+    def violations(self) -> Iterator[tuple[GroupCount, GroupCount]]:
+        """Yield the pairs that are shown to be beyond the limit."""
+        pairs = self.pairs
+        # One pair, for one of the limits, is enough for the answer, so all of them share the error.
+        error = self.error / (len(pairs) * self.limits)
+        return (pair for pair in pairs if self.beyond(*pair, error))
 
     def verdict(self) -> Verdict:
         """Return the answer alone, which is quick: the bounds take most of the time."""
-        pairs = self.pairs
-        if all(self.within(*pair, self.limit, self.error) for pair in pairs):
+        if all(self.within(*pair, self.limit, self.error) for pair in self.pairs):
             return "shown"
-        return "violated" if any(self.beyond(*pair, self.error / len(pairs)) for pair in pairs) else "not shown"
+        return "violated" if any(True for _ in self.violations()) else "not shown"
 
     def check(self) -> Check:
         pairs, ratio = self.pairs, self.kind.is_ratio
-        known = [pair for pair in pairs if not math.isnan(self.estimate_of(*pair))]
-        widest = max(known or pairs, key=lambda pair: self.estimate_of(*pair))
         verdict = self.verdict()
-        shown, bound = verdict == "shown", self._bound(pairs)
+        shown, bound = verdict == "shown", self._bound(pairs, self.error)
+        # The widest pair of all may be of two small groups, of whom nothing was shown.
+        of_answer = list(self.violations()) if verdict == "violated" else pairs
+        widest = max(of_answer, key=lambda pair: self.estimate_of(*pair))
         # The verdict is that of the tests; the search for the bound has a tolerance.
         if ratio:
             bound = max(bound, self.limit) if shown else min(bound, self.limit)
@@ -141,10 +159,10 @@ class Comparison:
             bound = min(bound, self.limit) if shown else max(bound, self.limit)
         estimate: float | None = None
         ends: tuple[float, float] | tuple[None, None] = (None, None)
-        if len(known) == len(pairs):
+        if self.measurable:
             gap = self.estimate_of(*widest)
             estimate = 1 - gap if ratio else gap
-            ends = self._interval(widest, estimate)
+            ends = self._interval(pairs, widest, estimate)
         more = self._more_people(pairs) if verdict == "not shown" else 0
         first, second = widest
         made = Check(
@@ -164,15 +182,15 @@ class Comparison:
         )
         return Check(**{**vars(made), "sentence": self._sentence(made)})
 
-    def _bound(self, pairs: Sequence[tuple[GroupCount, GroupCount]]) -> float:
+    def _bound(self, pairs: Sequence[tuple[GroupCount, GroupCount]], error: float) -> float:
         """Return the worst bound over all pairs; most are only shown to be within that of another."""
         by_guess = sorted(pairs, key=lambda pair: -self._guess(*pair))
-        bound = self.bound_of(*by_guess[0], self.error)
+        bound = self.bound_of(*by_guess[0], error)
         for pair in by_guess[1:]:
             inside = bound > 0 if self.kind.is_ratio else bound < 1
-            if inside and not self.within(*pair, bound, self.error):
+            if inside and not self.within(*pair, bound, error):
                 worse = min if self.kind.is_ratio else max
-                bound = worse(bound, self.bound_of(*pair, self.error))
+                bound = worse(bound, self.bound_of(*pair, error))
         return bound
 
     def _guess(self, first: GroupCount, second: GroupCount) -> float:
@@ -185,16 +203,18 @@ class Comparison:
             return 1 - max(b.smoothed - margin, 0.0) / min(a.smoothed + margin, 1.0)
         return a.smoothed - b.smoothed + margin
 
-    def _interval(self, widest: tuple[GroupCount, GroupCount], estimate: float) -> tuple[float, float]:
-        first, second = widest
+    def _interval(
+        self, pairs: Sequence[tuple[GroupCount, GroupCount]], widest: tuple[GroupCount, GroupCount], estimate: float
+    ) -> tuple[float, float]:
+        """Return an interval of the widest true difference, or the smallest true ratio."""
+        first, second = (count.tally for count in widest)
+        # On the side of the limit no pair may be left out; on the other, this pair was picked among all of them.
+        worst, picked = self._bound(pairs, self.error / 2), self.error / 2 / len(pairs)
         if self.kind.is_ratio:
-            low = smallest_ratio(second.tally, first.tally, self.error / 2)
             # The ratio is at most r where the first group's share is at least that of the second divided by r.
-            high = 1 - _smallest_gap(first.tally, second.tally, self.error / 2)
-            return min(low, estimate), max(high, estimate)
-        high = largest_difference(first.tally, second.tally, self.error / 2)
-        low = -largest_difference(second.tally, first.tally, self.error / 2)
-        return max(min(low, estimate), 0.0), max(high, estimate)
+            return min(worst, estimate), max(1 - _smallest_gap(first, second, picked), estimate)
+        least = -largest_difference(second, first, picked)
+        return max(min(least, estimate), 0.0), max(worst, estimate)
 
     def _more_people(self, pairs: Sequence[tuple[GroupCount, GroupCount]]) -> int | None:
         """Return about how many more people would show the limit, if the measured rates are the true ones."""
@@ -210,37 +230,61 @@ class Comparison:
             if room <= 0:
                 return None
             factor = max(factor, (z / room) ** 2 * (weight**2 * a.variance + b.variance))
-        return max(1, math.ceil(self.people * (factor - 1)))
+        return _two_digits(max(1.0, self.people * (factor - 1)))
 
     def _sentence(self, found: Check) -> str:
-        confident, label = f"with {100 * (1 - self.error):g} % confidence", repr(found.label)
-        share = (
-            f"the share of those with {label} who are predicted so"
-            if self.kind.among_positives
-            else f"the share predicted {label}"
-        )
-        where = f"on {self.people:,} {_PEOPLE[self.on]}"
+        confident, where = f"with {100 * (1 - self.error):g} % confidence", f"on {self.people:,} {_PEOPLE[self.on]}"
+        several = len({count.label for count in self.counts}) > 1
+        # A limit is about every label, a violation and what was measured about one.
+        share, of_any = self._share(repr(found.label)), self._share("any one label" if several else repr(found.label))
+        value = "it cannot be measured"
         if self.kind.is_ratio:
-            subject = f"{share} in one group is at least {self.limit:g} times that of any other"
-            measured = "it cannot be measured" if found.estimate is None else f"measured: {found.estimate:.2f}"
+            subject = f"{of_any} in one group is at least {self.limit:g} times that of any other"
+            if found.estimate is not None:
+                value = f"measured: {found.estimate:.2f}"
             most = f"{confident} at least {found.bound:.2f}"
             violated = f"{share} in {found.low_group!r} is below {self.limit:g} times that in {found.high_group!r}"
         else:
             points = f"{100 * self.limit:.1f} points"
-            subject = f"{share} differs by at most {points} between groups"
-            measured = "it cannot be measured" if found.estimate is None else f"measured: {100 * found.estimate:.1f}"
+            subject = f"{of_any} differs by at most {points} between groups"
+            if found.estimate is not None:
+                value = f"measured: {100 * found.estimate:.1f}"
             most = f"{confident} at most {100 * found.bound:.1f}"
             violated = f"{share} is more than {points} higher in {found.high_group!r} than in {found.low_group!r}"
-        numbers = f"({measured}, {most}, {where})"
+        if found.verdict == "violated":
+            return f"The limit is violated: {violated} ({value}, shown {confident}, {where})."
+        of_label = f" for {found.label!r}" if several and found.estimate is not None else ""
+        numbers = f"({value}{of_label}, {most}, {where})"
         if found.verdict == "shown":
             return f"It is shown that {subject} {numbers}."
-        if found.verdict == "violated":
-            return f"The limit is violated: {violated} ({measured}, shown {confident}, {where})."
-        more = "More people would not help: what was measured is no better."
-        if found.more_people is not None:
-            needed = f"about {found.more_people:,} more labelled people in the check"
-            more = f"It would take {needed}, if the measured shares are the true ones."
-        return f"It is not shown that {subject} {numbers}. {more}"
+        return f"It is not shown that {subject} {numbers}. {self._needed(found)}"
+
+    def _share(self, label: str) -> str:
+        return (
+            f"the share of those with {label} who are predicted so"
+            if self.kind.among_positives
+            else (f"the share predicted {label}")
+        )
+
+    def _needed(self, found: Check) -> str:
+        """Return what it would take to show a limit."""
+        if empty := [count for count in self.counts if not count.people]:
+            having = f" with {empty[0].label!r}" if self.kind.among_positives else ""
+            return f"The check has nobody of {empty[0].group!r}{having}."
+        if found.estimate is None:
+            selected = {count.label for count in self.counts if count.selected}
+            never = next(count.label for count in self.counts if count.label not in selected)
+            return f"Nobody is predicted {never!r}, so there is no ratio."
+        if found.more_people is None:
+            return "More people would not help: what was measured is no better."
+        needed = f"about {found.more_people:,} more labelled people in the check"
+        return f"It would take {needed}, if the measured shares are the true ones."
+
+
+def _two_digits(number: float) -> int:
+    """Round up to two digits: more would look exact."""
+    unit: int = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
 
 
 def _smallest_gap(high: Tally, low: Tally, error: float) -> float:

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from fairpass.errors import DataError
 from fairpass.files import finite
+from fairpass.metrics.evaluation import is_near_constant
 from fairpass.metrics.inputs import Names, Sample, Values
 from fairpass.metrics.limits import LIMITS, Check, CheckedOn, Comparison, GroupCount, LimitKind, Verdict, check_limits
 
@@ -36,16 +37,16 @@ class Promise:
     on: CheckedOn
     people: int
     candidates: int = 1  # models that were checked before one was taken
+    warning: str = ""  # why the answers may mean little
 
     @property
     def verdict(self) -> Verdict:
         """The worst of the answers."""
-        found = [check.verdict for check in self.checks]
-        return max(found, key=("shown", "not shown", "violated").index)
+        return max((check.verdict for check in self.checks), key=get_args(Verdict).index)
 
     @property
     def sentence(self) -> str:
-        return " ".join(check.sentence for check in self.checks)
+        return " ".join([*(check.sentence for check in self.checks), *filter(None, [self.warning])])
 
     @property
     def assumption(self) -> str:
@@ -60,12 +61,16 @@ class Promise:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Promise":
+        """Read what `to_dict` returned; raise `KeyError`, `TypeError` or `ValueError` if it is something else."""
         checks = tuple(
             Check(**{**each, "counts": tuple(GroupCount(**count) for count in each["counts"])})
             for each in values["checks"]
         )
+        known = get_args(Verdict)
+        if not checks or any(each.verdict not in known for each in checks):
+            raise ValueError(f"'promise' must have answers that are each one of {', '.join(known)}")
         kept = {name: values[name] for name in ("confidence", "on", "people", "candidates")}
-        return cls(checks=checks, **kept)
+        return cls(checks=checks, **kept, warning=values.get("warning", ""))
 
 
 def check_promise(
@@ -78,14 +83,13 @@ def check_promise(
     group_names: Names = None,
     label_names: Names = None,
     on: CheckedOn = "safety",
-    candidates: int = 1,
 ) -> Promise:
     """Check predictions for people who had no part in making or choosing the model.
 
     The tests are exact for two binomial samples (see `fairpass.metrics.two_rates`). A limit is shown if every pair of
     groups, in both directions and for every label, is shown to be within it, each with the confidence asked for: no
     correction is needed, because all of them must be within. It is violated if one pair is shown to be beyond it, with
-    Bonferroni's correction.
+    Bonferroni's correction for all pairs and limits. A near-constant model keeps most limits, so a warning says so.
 
     Args:
         y: Labels `[N]`.
@@ -95,7 +99,6 @@ def check_promise(
             two groups' shares).
         confidence: How sure an answer other than "not shown" has to be.
         on: Which people these are.
-        candidates: How many models were checked on them; the caller answers for the correction.
     """
     if on not in get_args(CheckedOn):
         raise ValueError(f"'on' must be one of {', '.join(get_args(CheckedOn))} (got {on!r})")
@@ -107,10 +110,29 @@ def check_promise(
         raise DataError(f"'sens' must have two groups or more (got {len(sample.nodes.groups)})")
     people = int((sample.sens >= 0).sum())
     checks = tuple(
-        Comparison(LIMITS[name], limit, 1 - confidence, list(group_counts(sample, LIMITS[name])), people, on).check()
+        Comparison(
+            kind=LIMITS[name],
+            limit=limit,
+            error=1 - confidence,
+            counts=list(group_counts(sample, LIMITS[name])),
+            people=people,
+            on=on,
+            limits=len(asked),
+        ).check()
         for name, limit in asked.items()
     )
-    return Promise(checks, confidence, on, people, candidates)
+    return Promise(checks, confidence, on, people, warning=_warning(sample))
+
+
+def _warning(sample: Sample) -> str:
+    if not is_near_constant(sample):
+        return ""
+    counts = sample.pred.bincount()
+    label, share = sample.nodes.labels[int(counts.argmax())], 100 * float(counts.max()) / sample.nodes.count
+    return (
+        f"Beware: {label!r} is predicted for {share:.1f} % of these people. A model that decides alike for everybody "
+        "keeps every limit on differences, and is of no use."
+    )
 
 
 def group_counts(sample: Sample, kind: LimitKind) -> Iterator[GroupCount]:

@@ -10,10 +10,12 @@ with probability 1 - confidence at most, and none is looked at after a failure.
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.datasets.splits import stratified_split
@@ -83,59 +85,66 @@ def deliver(
     if on == "cross-fitting":
         decision = _predicted_to_pass(points, limits, margins(data, limits, confidence, on))
         return Delivery(decision, cross_fitted(data, search, fit, limits, confidence))
-    order = candidates(points, limits, margins(data, limits, confidence, on))
-    kept: Delivery | None = None
-    for number, point in enumerate(order, 1):
+    checked: list[tuple[Point, NodeClassifier, Promise]] = []
+    for point in candidates(points, limits, margins(data, limits, confidence, on)):
         model = fit(point, data)
-        promise = promise_of(model, data, limits, confidence, on, candidates=number)
-        if promise.verdict != "shown":
+        checked.append((point, model, promise_of(model, data, limits, confidence, on)))
+        if checked[-1][-1].verdict != "shown":
             break
-        others = "that was checked" if number == 1 else f"of {number} that were checked in turn"
-        reason = f"It is the most useful configuration {others}: it is shown to keep the limits."
-        kept = Delivery(Decision(point, reason), promise, model)
-    if kept is None:
-        reason = "It is the configuration most likely to keep the limits on validation, and the check did not show it."
-        kept = Delivery(Decision(point, reason, met=False), promise, model)
-    return kept
+    shown = [each for each in checked if each[-1].verdict == "shown"]
+    reason = "It is the configuration most likely to keep the limits on validation, and the check did not show it."
+    if shown:
+        others = "that was checked" if len(checked) == 1 else f"of {len(checked)} that were checked in turn"
+        reason = f"It is the most useful configuration {others} and shown to keep the limits."
+    point, model, promise = (shown or checked)[-1]
+    return Delivery(Decision(point, reason, met=bool(shown)), replace(promise, candidates=len(checked)), model)
 
 
 def promise_of(
-    model: NodeClassifier,
-    data: Data,
-    limits: Mapping[str, float],
-    confidence: float,
-    on: CheckedOn,
-    candidates: int = 1,
+    model: NodeClassifier, data: Data, limits: Mapping[str, float], confidence: float, on: CheckedOn, **scoring: Any
 ) -> Promise:
-    """Check a model on the labelled safety or test nodes of a graph."""
-    nodes = Task(data, need_masks=False).nodes("safety" if on == "safety" else "test")
+    """Check a model on the labelled safety or test nodes of a graph; `scoring` goes to `predict`."""
+    task = Task(data, need_masks=False)
+    nodes = task.nodes("safety" if on == "safety" else "test")
     if not len(nodes):
         raise DataError(f"'{on}_mask' must hold labelled nodes to check limits on (got none)")
+    return _check(task, nodes, model.predict(data, **scoring), limits, confidence, on)
+
+
+def _check(
+    task: Task, nodes: Tensor, decided: Tensor, limits: Mapping[str, float], confidence: float, on: CheckedOn
+) -> Promise:
+    """Check decisions for some nodes; a group or label of which there is none is not shown to be within limits."""
     return check_promise(
-        data.y[nodes],
-        model.predict(data)[nodes],
-        sens=data.sens[nodes],
+        task.y[nodes],
+        decided[nodes],
+        sens=task.sens[nodes],
         limits=limits,
         confidence=confidence,
-        group_names=data.get("group_names"),
-        label_names=data.get("label_names"),
+        group_names=task.group_names or [str(group) for group in range(task.num_groups)],
+        label_names=task.label_names or [str(label) for label in range(task.num_classes)],
         on=on,
-        candidates=candidates,
     )
 
 
 def margins(data: Data, limits: Mapping[str, float], confidence: float, on: CheckedOn) -> dict[str, float]:
-    """Return about how far below its limit a difference must be to be shown on the nodes of the check."""
+    """Return about how far below its limit a difference must be to be shown on the nodes of the check.
+
+    Of these nodes only the number counts: their labels must have no part in which models are checked. So they are taken
+    to be like those of training and validation.
+    """
     task = Task(data)
-    nodes = torch.cat([task.nodes(part) for part in ("train", "val")]) if on == "cross-fitting" else task.nodes(on)
+    seen = torch.cat([task.nodes(part) for part in ("train", "val")])
+    fewer = 1.0 if on == "cross-fitting" else math.sqrt(len(seen) / max(len(task.nodes(on)), 1))
     # One-sided: `detectable` is about both sides.
-    y = task.y[nodes].cpu().numpy()
-    found = detectable(y, task.sens[nodes].cpu().numpy(), level=2 * confidence - 1)
+    y = task.y[seen].cpu().numpy()
+    found = detectable(y, task.sens[seen].cpu().numpy(), level=2 * confidence - 1)
     counts = np.bincount(y, minlength=task.num_classes)
     rarest = counts[1] if task.num_classes == 2 else counts.min()
     # A ratio of shares is off by as much as a share is, relative to it.
     ratio = found.delta_dp * len(y) / max(int(rarest), 1)
-    made = {"max_dp": found.delta_dp, "max_eo": found.delta_eo, "min_impact_ratio": ratio}
+    both = {"max_dp": found.delta_dp, "max_eo": found.delta_eo, "min_impact_ratio": ratio}
+    made = {name: fewer * margin for name, margin in both.items()}
     return {name: 0.0 if math.isnan(made[name]) else min(made[name], 1.0) for name in limits}
 
 
@@ -159,16 +168,7 @@ def cross_fitted(
         held_out = part.safety_mask
         decided[held_out] = fit(chosen.point, part).predict(part)[held_out]
     nodes = torch.nonzero(decided >= 0).flatten()
-    return check_promise(
-        data.y[nodes],
-        decided[nodes],
-        sens=data.sens[nodes],
-        limits=limits,
-        confidence=confidence,
-        group_names=data.get("group_names"),
-        label_names=data.get("label_names"),
-        on="cross-fitting",
-    )
+    return _check(Task(data), nodes, decided, limits, confidence, "cross-fitting")
 
 
 def fold_graphs(data: Data, folds: int, seed: int = 0) -> list[Data]:

@@ -2,10 +2,13 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from jinja2 import UndefinedError
 
 from fairpass import __version__
 from fairpass.errors import DataError
@@ -92,6 +95,17 @@ def find_evidence(paths: Iterable[str | os.PathLike[str]]) -> list[Evidence]:
         below = sorted(path.glob(f"*/{FILE}")) if path.is_dir() and not (path / FILE).is_file() else []
         found += [Evidence.load(file) for file in below or [path]]
     return found
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Raise `DataError` if evidence lacks something that is read in this context, because its file was changed."""
+    try:
+        yield
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, UndefinedError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"the evidence must be as it was collected (damaged: {error})") from error
 
 
 def _file(path: str | os.PathLike[str]) -> Path:

@@ -117,5 +117,6 @@ def _change(values: Sequence[float | None], name: str, up: str, down: str) -> st
 
 
 def verdict_of(promise: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the style of a verdict, and its word."""
-    return _VERDICTS.get(promise["verdict"], ("warn", str(promise["verdict"])))
+    """Return the style of a verdict, and its word; a promise with a warning is never good."""
+    style, word = _VERDICTS.get(promise["verdict"], ("warn", str(promise["verdict"])))
+    return ("warn" if promise.get("warning") and style == "good" else style), word

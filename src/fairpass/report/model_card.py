@@ -14,7 +14,7 @@ from fairpass.files import finite, write_text
 from fairpass.metrics import catalog
 from fairpass.metrics.proportions import Estimate
 from fairpass.report import headline
-from fairpass.report.evidence import Evidence
+from fairpass.report.evidence import Evidence, whole
 from fairpass.report.identity import NOT_STATED, delivery_rows, stated
 from fairpass.report.part import Part
 from fairpass.report.text import ABSENT, environment, number
@@ -27,7 +27,9 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|#~])")
 
 def write_model_card(evidence: Evidence, path: str | os.PathLike[str]) -> Path:
     """Write the card of the delivered model; it has no people in it."""
-    return write_text(path, render_card(evidence) + "\n")
+    with whole():
+        text = render_card(evidence)
+    return write_text(path, text + "\n")
 
 
 def render_card(evidence: Evidence) -> str:

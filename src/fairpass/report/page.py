@@ -19,7 +19,7 @@ from fairpass.files import write_text
 from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
 from fairpass.report import headline
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
-from fairpass.report.evidence import FILE, Evidence
+from fairpass.report.evidence import FILE, Evidence, whole
 from fairpass.report.figures_file import write_figures
 from fairpass.report.identity import delivery_rows, identity_rows
 from fairpass.report.part import Overview, Part
@@ -173,8 +173,11 @@ def write_report(evidences: Sequence[Evidence], path: str | os.PathLike[str], *,
     page, figures = Path(path), Path(path).with_suffix(".json")
     if figures.name == FILE:
         raise DataError(f"'path' must have another name: its figures would replace {FILE} (got {str(path)!r})")
-    text = render(evidences, include_people=include_people)
-    write_figures(evidences, figures)
+    if figures == page:
+        raise DataError(f"'path' must not end in .json: the page's figures have that name (got {str(path)!r})")
+    with whole():
+        text = render(evidences, include_people=include_people)
+        write_figures(evidences, figures)
     return write_text(page, text)
 
 

@@ -197,9 +197,12 @@ def candidates(
     """Return the points worth checking against limits, in the order of the check: the safest first.
 
     They are on the front of utility and risk: the most useful point that is expected to pass, some `safer` ones in case
-    it does not, and some `bolder` ones that may pass too. If none is expected to pass, the first is the safest.
+    it does not, and some `bolder` ones that may pass too. If none is expected to pass, the first is the safest; if what
+    is limited could not be measured, as with a ratio where nobody is selected, it is the one with the least unfairness.
     """
     usable = informative(points)
+    if all(risk(point, limits) == math.inf for point in usable):
+        return [min(usable, key=lambda point: (point.unfairness, -point.utility))]
     pairs = [(point.utility, risk(point, limits, margins)) for point in usable]
     front = sorted({pairs[i]: usable[i] for i in non_dominated(pairs)}.items(), key=lambda each: each[0][1])
     passing = sum(beyond <= 1e-9 for (_, beyond), _ in front)

@@ -53,6 +53,17 @@ def test_model_file_tells_what_it_is(data: Data, fitted: GCN, tmp_path: Path) ->
     assert len(header["history"]) == 3
 
 
+@pytest.mark.parametrize(
+    "damage", ["shown", [], {"verdict": "shown"}, {"checks": []}, {"checks": [{"verdict": "shown"}]}]
+)
+def test_a_damaged_promise_is_said_when_the_model_is_read(fitted: GCN, tmp_path: Path, damage: Any) -> None:
+    path = fitted.save(tmp_path / "model.safetensors")
+    assert GCN.load(path).promise_ is None
+    rewrite(path, promise=damage)
+    with pytest.raises(ModelFileError, match="does not fit this version"):
+        GCN.load(path)
+
+
 def test_failed_saving_leaves_the_old_model_and_nothing_else(
     data: Data, fitted: GCN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,7 +80,7 @@ def test_the_most_useful_that_is_shown_is_delivered() -> None:
     assert found.decision.point.validation["DP"] == 0.1  # the next one, with 0.2, is beyond the limit
     assert isinstance(found.model, Told)
     assert found.promise.candidates == 4  # the one that failed was checked, too
-    assert "of 4 checked in turn" in found.decision.reason
+    assert "Of 4 configurations, checked in turn" in found.decision.reason
     assert found.promise.people == int(data.safety_mask.sum())
 
 

@@ -94,8 +94,9 @@ def deliver(
     shown = [each for each in checked if each[-1].verdict == "shown"]
     reason = "It is the configuration most likely to keep the limits on validation, and the check did not show it."
     if shown:
-        others = "that was checked" if len(checked) == 1 else f"of {len(checked)} that were checked in turn"
-        reason = f"It is the most useful configuration {others} and shown to keep the limits."
+        reason = "It was the one configuration to check, and it is shown to keep the limits."
+    if shown and len(checked) > 1:
+        reason = f"Of {len(checked)} configurations, checked in turn, it is the most useful that keeps the limits."
     point, model, promise = (shown or checked)[-1]
     return Delivery(Decision(point, reason, met=bool(shown)), replace(promise, candidates=len(checked)), model)
 

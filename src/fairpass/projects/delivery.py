@@ -96,7 +96,7 @@ def deliver(
     if shown:
         reason = "It was the one configuration to check, and it is shown to keep the limits."
     if shown and len(checked) > 1:
-        reason = f"Of {len(checked)} configurations, checked in turn, it is the most useful that keeps the limits."
+        reason = f"Of {len(checked)} configurations, checked in turn, it is the most useful shown to keep the limits."
     point, model, promise = (shown or checked)[-1]
     return Delivery(Decision(point, reason, met=bool(shown)), replace(promise, candidates=len(checked)), model)
 

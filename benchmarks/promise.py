@@ -37,6 +37,7 @@ from fairpass.metrics.promise import group_counts
 from fairpass.projects.delivery import cross_fitted, deliver, margins, promise_of
 from fairpass.runs import Configuration, fit_all
 from fairpass.tuning import Point, candidates, decide
+from fairpass.tuning.front import MOST_ROOM
 
 RECORDS = Path(__file__).parent / "results" / "promise"
 LARGE = ("adult", "income", "credit", "synthetic")
@@ -252,7 +253,7 @@ class Split:
         assert found.promise is not None
         # Other ways to check look at one candidate: the most useful that is expected to pass.
         margin = margins(self.data, limits, CONFIDENCE, "safety")
-        alone, *_ = candidates(self.points, limits, margin, safer=0, bolder=0)
+        alone, *_ = candidates(self.points, limits, margin, rooms=[MOST_ROOM])
         once = promise_of(self.fit(alone, self.data), self.data, on="safety", **common)
         counts = [count.tally for count in once.checks[0].counts]
         by_validation = decide(self.points, **limits)

@@ -53,14 +53,19 @@ def no_search(data: Data, number: int) -> list[Point]:
 FRONT = [point(0.7 + dp, dp) for dp in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3)]
 
 
-def test_candidates_surround_what_is_expected_to_pass() -> None:
-    order = candidates(FRONT, {"max_dp": 0.15}, {"max_dp": 0.05})
-    assert [each.validation["DP"] for each in order] == [0.02, 0.05, 0.1, 0.2]
-    assert [each.validation["DP"] for each in candidates(FRONT, {"max_dp": 0.01}, {"max_dp": 0.05})] == [0.0, 0.02]
-    alone = candidates(FRONT, {"max_dp": 0.15}, {"max_dp": 0.05}, safer=0, bolder=0)
-    assert [each.validation["DP"] for each in alone] == [0.1]
+DENSE = [point(0.7 + dp / 100, dp / 100) for dp in range(31)]
+
+
+def test_candidates_have_less_and_less_room_below_the_limit() -> None:
+    limits, margin = {"max_dp": 0.15}, {"max_dp": 0.05}
+    assert [each.validation["DP"] for each in candidates(DENSE, limits, margin)] == [0.06, 0.08, 0.1, 0.12]
+    assert [each.validation["DP"] for each in candidates(DENSE, limits, margin, rooms=[1.0])] == [0.1]
+    assert [each.validation["DP"] for each in candidates(FRONT, limits, margin)] == [0.05, 0.1]
+    # The safest comes first if none has enough room.
+    assert [each.validation["DP"] for each in candidates(DENSE, {"max_dp": 0.08}, margin)] == [0.0, 0.01, 0.03, 0.05]
+    assert candidates(DENSE, {"max_dp": 0.01}, margin) == DENSE[:1]
     beaten = point(0.6, 0.04)
-    assert beaten not in candidates([*FRONT, beaten], {"max_dp": 0.15}, {"max_dp": 0.05})
+    assert beaten not in candidates([*FRONT, beaten], limits, margin)
 
 
 def test_risk_is_that_of_the_worst_limit() -> None:
@@ -74,13 +79,16 @@ def test_risk_is_that_of_the_worst_limit() -> None:
 
 def test_the_most_useful_that_is_shown_is_delivered() -> None:
     data = graph(20_000)
-    found = deliver(data, FRONT, fit=told, search=no_search, limits={"max_dp": 0.15})
+    limits = {"max_dp": 0.15}
+    order = candidates(DENSE, limits, margins(data, limits, 0.95, "safety"))
+    found = deliver(data, DENSE, fit=told, search=no_search, limits=limits)
     assert found.promise is not None
     assert (found.promise.verdict, found.promise.on) == ("shown", "safety")
-    assert found.decision.point.validation["DP"] == 0.1  # the next one, with 0.2, is beyond the limit
+    assert found.decision.point in order[:-1]  # not the boldest
     assert isinstance(found.model, Told)
-    assert found.promise.candidates == 4  # the one that failed was checked, too
-    assert "Of 4 configurations, checked in turn" in found.decision.reason
+    checked = order.index(found.decision.point) + 2
+    assert found.promise.candidates == checked  # the one that failed was checked, too
+    assert f"Of {checked} configurations, checked in turn" in found.decision.reason
     assert found.promise.people == int(data.safety_mask.sum())
 
 
@@ -153,7 +161,7 @@ def test_a_ratio_that_validation_cannot_measure() -> None:
         del each.validation["IR"]  # type: ignore[attr-defined] # a dict here
     found = deliver(graph(4000), unknown, fit=told, search=no_search, limits={"min_impact_ratio": 0.8})
     assert found.decision.point == unknown[0]
-    assert candidates(unknown, {"min_impact_ratio": 0.8}, {}, safer=0, bolder=0) == unknown[:1]
+    assert candidates(unknown, {"min_impact_ratio": 0.8}, {}, rooms=[1.8]) == unknown[:1]
 
 
 def test_folds_cover_all_but_the_test_nodes_once() -> None:

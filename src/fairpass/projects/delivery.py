@@ -27,6 +27,7 @@ from fairpass.metrics.promise import Promise, check_promise
 from fairpass.projects.config import FEW_LABELS
 from fairpass.training import Task
 from fairpass.tuning import Decision, Point, candidates, decide
+from fairpass.tuning.front import MOST_ROOM
 
 FOLDS = 5
 
@@ -151,7 +152,7 @@ def margins(data: Data, limits: Mapping[str, float], confidence: float, on: Chec
 
 def _predicted_to_pass(points: Sequence[Point], limits: Mapping[str, float], margin: Mapping[str, float]) -> Decision:
     """Return the most useful point that is expected to be within the limits, or the safest."""
-    first, *_ = candidates(points, limits, margin, safer=0, bolder=0)
+    first, *_ = candidates(points, limits, margin, rooms=[MOST_ROOM])
     return Decision(first, "It is the most useful configuration that is expected to keep the limits, or the safest.")
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairpass.datasets.column_names import words_of
-from fairpass.datasets.predictability import auc_of_column
+from fairpass.datasets.predictability import Predictability
 from fairpass.datasets.table_inspection import Inspection, inspect_tables
 from fairpass.errors import DataError
 
@@ -406,9 +406,13 @@ def test_how_files_are_read(tmp_path: Path) -> None:
 def test_how_well_one_column_tells_another() -> None:
     generator = np.random.default_rng(1)
     target = pd.Series(generator.choice(["a", "b", "c"], 300))
-    assert auc_of_column(target.map({"a": 1, "b": 2, "c": 3}), target) == pytest.approx(1)
-    assert auc_of_column(pd.Series(generator.normal(size=300)), target) == pytest.approx(0.5, abs=0.1)
-    assert auc_of_column(pd.Series([1.0, 2.0]), pd.Series(["a", "b"])) == 0.5  # too few to say
+    assert Predictability({"x": (target.map({"a": 1, "b": 2, "c": 3}), None)}).auc(["x"], target) == pytest.approx(1)
+    assert Predictability({"x": (pd.Series(generator.normal(size=300)), None)}).auc(["x"], target) == pytest.approx(
+        0.5, abs=0.1
+    )
+    assert (
+        Predictability({"x": (pd.Series([1.0, 2.0]), None)}).auc(["x"], pd.Series(["a", "b"])) == 0.5
+    )  # too few to say
 
 
 def test_it_is_json() -> None:

@@ -82,13 +82,14 @@ class ColumnFitter:
             counts = np.bincount(codes[codes != MISSING], minlength=len(levels))
             levels = [level for level, count in zip(levels, counts, strict=True) if count >= min_count]
             codes = codes_among(column, levels, spellings=spellings, allow_unknown=True)
-        common = {"levels": levels, "spellings": spellings, "of_numbers": content_type(column) == "number"}
+        common: dict[str, Any] = {"levels": levels, "spellings": spellings}
+        common["of_numbers"] = content_type(column) == "number"
         encoded = CategoryColumn(
             kind="category" if min_count is None else "rare",
             column=str(column.name),
             fill=None,
             indicator=self._policy["indicator"] and bool((codes == MISSING).any()),
-            **common,  # type: ignore[arg-type]
+            **common,
         )
         if not self._policy["filled"]:
             return encoded

@@ -63,7 +63,7 @@ def recognise(column: Column, *, max_levels: int = MAX_LEVELS, usual_decimal: De
         return _Texts(column).recognise(max_levels, usual_decimal)
     if content == "number" and (code := _code_by_name(column, typed_numbers(column))):
         return _by_levels(column, int(column.nunique()), max_levels, code=code)
-    return Recognised(content, "", Reading(kind=content))  # type: ignore[arg-type]
+    return Recognised(content, "", Reading(kind=content))  # type: ignore[arg-type] # not text
 
 
 class _Texts:

@@ -76,11 +76,6 @@ class Predictability:
         return ExtraTreesClassifier(_TREES, max_features=None, min_samples_leaf=3, random_state=self.seed)
 
 
-def auc_of_column(feature: Column, target: Column, seed: int = 0) -> float:
-    """Return the cross-validated AUC of a shallow tree that predicts `target`; 0.5 if it cannot be estimated."""
-    return Predictability({"x": (feature, None)}, seed).auc(["x"], target)
-
-
 def as_numbers(column: Column, kind: Recognised | None = None) -> Floats:
     """Return a column as numbers a tree can split: categories by their index, missing values as an extra value."""
     if kind is not None and kind.reading is not None:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -107,9 +108,9 @@ def read_table(
     if decimal is None and separator == ";" and has_decimal_commas(texts):
         decimal = ","
     frame = with_types(texts, text_columns, comma=decimal == ",")
-    used = {"separator": separator, "text_encoding": file.encoding, "decimal": decimal}
+    used: dict[str, Any] = {"separator": separator, "text_encoding": file.encoding, "decimal": decimal}
     unnamed = own is not None
-    return Table(name, frame, {**origin, **used}, typed=False, **used, unnamed=unnamed)  # type: ignore[arg-type]
+    return Table(name, frame, {**origin, **used}, typed=False, **used, unnamed=unnamed)
 
 
 def _content(path: Path, *, zipped: bool) -> bytes:

@@ -148,7 +148,7 @@ class TextFile:
 
 def _read_with_arrow(content: bytes, separator: str, header: list[str]) -> pd.DataFrame:
     """Read a table of text in a fraction of pandas' time; Arrow refuses rows that are not as long as the header."""
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
     from pyarrow import csv as arrow
 
     options = arrow.ConvertOptions(

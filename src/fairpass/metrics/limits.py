@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Literal, NamedTuple
 
 from scipy import stats
 
-from fairpass.metrics.two_rates import Tally, largest_difference, p_value_below, smallest_ratio
+from fairpass.metrics.two_rates import Tally, largest_difference, largest_ratio, p_value_below, smallest_ratio
 
 Verdict = Literal["shown", "not shown", "violated"]  # from the best to the worst
 CheckedOn = Literal["safety", "test", "cross-fitting"]
@@ -180,7 +180,7 @@ class Comparison:
             more_people=more,
             sentence="",
         )
-        return Check(**{**vars(made), "sentence": self._sentence(made)})
+        return replace(made, sentence=self._sentence(made))
 
     def _bound(self, pairs: Sequence[tuple[GroupCount, GroupCount]], error: float) -> float:
         """Return the worst bound over all pairs; most are only shown to be within that of another."""
@@ -211,8 +211,7 @@ class Comparison:
         # On the side of the limit no pair may be left out; on the other, this pair was picked among all of them.
         worst, picked = self._bound(pairs, self.error / 2), self.error / 2 / len(pairs)
         if self.kind.is_ratio:
-            # The ratio is at most r where the first group's share is at least that of the second divided by r.
-            return min(worst, estimate), max(1 - _smallest_gap(first, second, picked), estimate)
+            return min(worst, estimate), max(largest_ratio(second, first, picked), estimate)
         least = -largest_difference(second, first, picked)
         return max(min(least, estimate), 0.0), max(worst, estimate)
 
@@ -285,13 +284,3 @@ def _two_digits(number: float) -> int:
     """Round up to two digits: more would look exact."""
     unit: int = 10 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / unit) * unit
-
-
-def _smallest_gap(high: Tally, low: Tally, error: float) -> float:
-    """Return a lower bound of `1 - p_low / p_high`: 0 if the second rate is not shown to be smaller."""
-    lowest, highest = 0.0, 1.0
-    while highest - lowest > 1e-4:
-        middle = (lowest + highest) / 2
-        shown = p_value_below(low, high, slope=1 - middle) <= error
-        lowest, highest = (middle, highest) if shown else (lowest, middle)
-    return lowest

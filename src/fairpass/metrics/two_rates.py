@@ -116,6 +116,13 @@ def smallest_ratio(first: Tally, second: Tally, error: float) -> float:
     )
 
 
+def largest_ratio(first: Tally, second: Tally, error: float) -> float:
+    """Return an upper bound of `p_1 / p_0`, between 0 and 1, which fails with probability `error` at most."""
+    guess = (first.smoothed + float(stats.norm.isf(error)) * math.sqrt(first.variance)) / second.smoothed
+    scale = math.sqrt(first.variance) / second.smoothed
+    return _invert(lambda ratio: p_value_below(first, second, slope=ratio) <= error, guess, scale, 0.0, 1.0)
+
+
 def _normal_bound(first: Tally, second: Tally, error: float) -> tuple[float, float]:
     """Return about the largest difference of two rates, and its standard deviation."""
     deviation = math.sqrt(first.variance + second.variance)

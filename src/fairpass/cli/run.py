@@ -79,17 +79,17 @@ def run(
     document["steps"] = {name: vars(record) for name, record in space.steps.items()}
     finished = (*space.made, *space.skipped)
     if "train" in finished:
-        about = space.read("models.json")
-        document |= {name: about[name] for name in ("chosen", "reference", "reason", "met", "tried", "promise")}
+        about = space.trained
+        document |= about.model_dump(exclude={"models"})
     if "evaluate" in finished:
-        document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"]}
+        evaluated = Comparison.load(space.path("evaluation.json"))
+        document |= {"cost": cost(space), "rows": [row.to_dict() for row in evaluated.rows]}
     promise = Promise.from_dict(document["promise"]) if document.get("promise") else None
     yield document, EXIT_CODES[promise.verdict] if promise else 0
     if "evaluate" in finished:
-        evaluated = Comparison.load(space.path("evaluation.json"))
         show_rows(f"{asked.name}, test nodes", evaluated.rows, evaluated.runs)
     if "train" in finished:
-        section(f"Why this configuration of {about['chosen']}, of {about['tried']} tried", Text(about["reason"]))
+        section(f"Why this configuration of {about.chosen}, of {about.tried} tried", Text(about.reason))
     if "evaluate" in finished:
         section("What it gains, and what it costs", Text(document["cost"]))
     if promise is not None:

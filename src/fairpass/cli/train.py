@@ -12,7 +12,8 @@ from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
 from fairpass.cli.output import bar, choose_threads, in_short, note, print_line, section, table, working
 from fairpass.cli.results import show_evaluation, title_of
-from fairpass.files import finite, write_document, write_text
+from fairpass.documents import write_document
+from fairpass.files import finite, write_text
 
 if TYPE_CHECKING:
     from fairpass.training import EpochRecord

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,6 +19,7 @@ from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods.best import fit_candidates
 from fairpass.methods.estimator import Estimator, stored_parameters
+from fairpass.methods.header import check_header, check_shapes
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
@@ -204,19 +206,26 @@ class NodeClassifier(Estimator, ABC):
             code: hyper-parameters that are functions; a file holds only their names.
         """
         tensors, header = read_tensors(path, KIND)
+        try:
+            check_header(header)
+        except ValueError as error:
+            raise ModelFileError(f"'{path}' must be a {KIND} file (damaged or not one: {error})") from None
         settings = header["training"]
-        settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
         found = cls._class_of(header["method"], path)
         try:
+            settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
             model = found(**found._read(header["parameters"], code), training=Training(**settings))
             built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
+            build = partial(built.build, RememberedTask(header["sizes"]))
+            stored = {found.current_name(name): tensor for name, tensor in tensors.items()}
             with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
-                program = built.build(RememberedTask(header["sizes"]))
-            program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
+                check_shapes(build, stored)
+                program = build()
+            program.load_state_dict(stored)
             program.check_state()
             model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
             _ = model.promise_  # raises if it cannot be read
-        except (TypeError, ValueError, RuntimeError, KeyError) as error:
+        except (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
             written = f"it was written with {header['versions']}"
             raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} ({written}): {error}") from None
         return model

@@ -11,18 +11,21 @@ from functools import cached_property, reduce
 from importlib.metadata import version
 from operator import getitem
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.datasets import from_tables
 from fairpass.datasets.splits import check_cells
+from fairpass.documents import STRICT, Seconds, Stored, Values, read_document, write_document
 from fairpass.errors import DataError
-from fairpass.files import read_document, sha256, write_document
+from fairpass.files import sha256
 from fairpass.methods import NodeClassifier, load_model
 from fairpass.projects.config import MANIFEST, Config
-from fairpass.projects.steps import STEPS, Step
+from fairpass.projects.steps import STEPS, TRAINED, Step, Trained
+
+T = TypeVar("T")
 
 _KIND = "fairpass run"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "pandas", "scikit-learn", "optuna")
@@ -32,12 +35,23 @@ _LIBRARIES = ("torch", "torch-geometric", "numpy", "pandas", "scikit-learn", "op
 class Record:
     """The outcome of a step, as the manifest has it."""
 
-    status: str  # "running", "done", "failed" or "interrupted"
+    __pydantic_config__ = STRICT
+
+    status: Literal["running", "done", "failed", "interrupted"]
     inputs: str  # hash of everything that the result depends on
     started: str
-    seconds: float | None = None
+    seconds: Seconds | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)  # files, relative to the run directory: SHA-256
     error: str | None = None
+
+
+class _Manifest(Stored):
+    kind: str
+    version: str
+    python: str
+    libraries: dict[str, str]
+    asked: Values
+    steps: dict[str, Record]
 
 
 @dataclass(frozen=True)
@@ -65,11 +79,7 @@ class Workspace:
         self.steps: dict[str, Record] = {}
         if self.path(MANIFEST).exists():
             try:
-                self.steps = read_document(
-                    self.path(MANIFEST),
-                    _KIND,
-                    lambda manifest: {name: Record(**record) for name, record in manifest["steps"].items()},
-                )
+                self.steps = read_document(self.path(MANIFEST), _KIND, _Manifest).steps
             except DataError as error:
                 raise DataError(f"{error}: remove it, or choose another directory") from None
 
@@ -94,12 +104,16 @@ class Workspace:
         write_document(self.path(name), document)
         return name
 
-    def read(self, name: str) -> Any:
-        return json.loads(self.path(name).read_text(encoding="utf-8"))
+    def read(self, name: str, schema: type[T]) -> T:
+        return read_document(self.path(name), None, schema)
+
+    @property
+    def trained(self) -> Trained:
+        """What the step `train` has delivered."""
+        return self.read(TRAINED, Trained)
 
     def models(self) -> dict[str, list[NodeClassifier]]:
-        files: dict[str, list[str]] = self.read("models.json")["models"]
-        return {name: [load_model(self.path(file)) for file in each] for name, each in files.items()}
+        return {name: [load_model(self.path(file)) for file in each] for name, each in self.trained.models.items()}
 
     def inputs(self, step: Step) -> str:
         """Return a hash of everything that the result of a step depends on."""

@@ -9,8 +9,8 @@ from typing import Any
 from torch_geometric.data import Data
 
 from fairpass import __version__
+from fairpass.documents import Stored, Values, read_document, validate, write_document
 from fairpass.errors import DataError
-from fairpass.files import read_document, write_document
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.runs.spec import Configuration, RunSpec
 from fairpass.runs.store import RunRecord
@@ -106,12 +106,21 @@ class Comparison:
     def load(cls, path: str | os.PathLike[str]) -> "Comparison":
         """Read what `save` wrote, or raise `DataError`."""
 
-        def build(stored: Mapping[str, Any]) -> Comparison:
-            methods = {name: Configuration(**each) for name, each in stored["methods"].items()}
-            runs = [RunRecord.from_dict(run) for run in stored["runs"]]
-            return cls(stored["graph"], stored["provenance"], methods, runs, stored["version"])
+        def build(values: Values) -> Comparison:
+            stored = validate(values, _Document)
+            return cls(stored.graph, stored.provenance, stored.methods, stored.runs, stored.version)
 
         return read_document(path, _KIND, build)
+
+
+class _Document(Stored):
+    kind: str
+    version: str
+    graph: str
+    provenance: Values | None
+    methods: dict[str, Configuration]
+    rows: list[Any]  # follow from the runs
+    runs: list[RunRecord]
 
 
 def _settings(configuration: Configuration) -> dict[str, Any]:

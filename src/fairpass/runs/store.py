@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
 import pandas as pd
+from pydantic import PlainValidator, model_validator
 
+from fairpass.documents import STRICT, Count, Seconds, Stored, Values, parse, signed, validate
 from fairpass.files import write_text
 from fairpass.metrics import Evaluation
 from fairpass.runs.spec import RunSpec
@@ -28,10 +30,14 @@ StoredRecord = Mapping[str, Any]
 class RunRecord:
     """What one run gives: an evaluation on the test nodes, or an error."""
 
+    __pydantic_config__ = STRICT
+
     method: str  # its name, or that of the configuration in a comparison
-    seed: int
-    seconds: float  # training time; of runs that were trained together, an equal share
-    evaluation: Evaluation | None = None
+    seed: Count
+    seconds: Seconds  # training time; of runs that were trained together, an equal share
+    evaluation: Annotated[Evaluation | None, PlainValidator(lambda stored: stored and Evaluation.from_dict(stored))] = (
+        None
+    )
     error: str | None = None
     # What a `RunStore` keeps in addition to the spec: environment, selected epoch, metrics, measures.
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -39,11 +45,6 @@ class RunRecord:
     def to_dict(self) -> dict[str, Any]:
         kept = {name: value for name, value in vars(self).items() if name != "facts"}
         return {**kept, "evaluation": None if self.evaluation is None else self.evaluation.to_dict()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "RunRecord":
-        stored = values["evaluation"]
-        return cls(**{**values, "evaluation": stored and Evaluation.from_dict(stored)})
 
 
 class RunStore:
@@ -57,9 +58,9 @@ class RunStore:
         self._records: dict[str, StoredRecord] = {}
         for where, text in () if self.directory is None else _texts(self.directory):
             try:
-                record = json.loads(text)
-                self._records[_checked_key(record)] = record
-            except (ValueError, KeyError, TypeError) as error:
+                record = parse(text)
+                self._records[validate(record, _Record).key] = record
+            except ValueError as error:
                 logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
 
     def __len__(self) -> int:
@@ -82,7 +83,7 @@ class RunStore:
 
     def add(self, record: StoredRecord) -> None:
         if self.directory is not None:
-            write_text(self.directory / f"{_file_name(record['key'])}.json", json.dumps(record, allow_nan=False) + "\n")
+            write_text(self.directory / f"{_file_name(record['key'])}.json", _line(record))
         self._records[record["key"]] = record
 
     def forget(self, specs: Iterable[RunSpec]) -> None:
@@ -92,8 +93,8 @@ class RunStore:
 
     def pack(self, keys: Iterable[str], path: str | os.PathLike[str]) -> int:
         """Write some records as lines of one file, sorted by key; return how many there were."""
-        lines = [json.dumps(self._records[key], allow_nan=False) for key in sorted({*keys} & self._records.keys())]
-        write_text(path, "".join(f"{line}\n" for line in lines))
+        lines = [_line(self._records[key]) for key in sorted({*keys} & self._records.keys())]
+        write_text(path, "".join(lines))
         return len(lines)
 
     def frame(self) -> pd.DataFrame:
@@ -108,17 +109,55 @@ def _file_name(key: str) -> str:
     return re.sub(r"[^\w.,() -]", "_", key)
 
 
-def _checked_key(record: Any) -> str:
-    """Return the key of a stored record, or raise an error if it lacks what all records have."""
-    if record["error"] is None:
-        for part in ("validation", "test"):
-            if not isinstance(record[part], dict):
-                raise TypeError(f"'{part}' must be an object")
-    return str(record["key"])
+def _line(record: StoredRecord) -> str:
+    return json.dumps(signed(record), allow_nan=False) + "\n"
+
+
+class _Metrics(Stored, extra="ignore"):
+    """Metrics in percent; None where undefined."""
+
+    AUC: float | None
+    F1: float | None
+    ACC: float | None
+    DP: float | None
+    EO: float | None
+    near_constant: bool = False
+
+
+class _OnValidation(_Metrics):
+    selection: float
+
+
+class _Record(Stored, extra="ignore"):
+    """What readers of records rely on."""
+
+    key: str
+    dataset: str
+    scale: str
+    method: str
+    parameters: Values
+    training: Values
+    measures: list[str]
+    seed: Count
+    split: Count | None = None
+    seconds: Seconds
+    error: str | None
+    environment: Values
+    epochs: Count = 0
+    validation: _OnValidation | None = None
+    test: _Metrics | None = None
+    measured: Values = {}
+    retry: bool = False
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.error is None and (self.validation is None or self.test is None):
+            raise ValueError("a run without error must have its metrics")
+        return self
 
 
 def _texts(directory: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(directory.glob("*.jsonl")):
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             yield f"{path}, line {number}", line
     yield from ((str(path), path.read_text(errors="replace")) for path in sorted(directory.glob("*.json")))

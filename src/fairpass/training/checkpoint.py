@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.optim import Optimizer
 
 from fairpass.errors import ModelFileError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fairpass.training.loop import FitState
 
 _KIND = "fairpass checkpoint"
+_SHOWN = 300  # characters of a reason
 
 
 class Checkpoint:
@@ -59,9 +61,17 @@ class Checkpoint:
         if not self.path.exists():
             return False
         tensors, header = read_tensors(self.path, _KIND)
-        if header["identity"] != self.identity:
+        if header.get("identity") != self.identity:
             hint = "it belongs to another method, setting, graph or version); remove it to start again"
             raise ModelFileError(f"'{self.path}' must be a checkpoint of this very fit ({hint}")
+        try:
+            self._put_back(program, state, tensors)
+        except Exception as error:  # of any kind: whatever is wrong with a file must name it
+            reason = f"damaged: {type(error).__name__}: {error}"[:_SHOWN]
+            raise ModelFileError(f"'{self.path}' must be a {_KIND} file ({reason}); remove it to start again") from error
+        return True
+
+    def _put_back(self, program: Program, state: "FitState", tensors: dict[str, Tensor]) -> None:
         stored = torch.load(io.BytesIO(tensors["fit"].numpy().tobytes()), map_location="cpu", weights_only=True)
         program.load_state_dict(stored["program"])
         program.configure(state.training)
@@ -71,8 +81,9 @@ class Checkpoint:
         torch.cuda.set_rng_state_all(stored["cuda_random"])
         state.history = History.from_list(stored["history"])
         state.best_epoch, state.best_state = stored["best_epoch"], stored["best_state"]
+        if not -1 <= state.best_epoch < len(state.history):
+            raise ValueError(f"its best epoch is not one of {len(state.history)}")
         self._latest = _snapshot(program, state)
-        return True
 
 
 def _snapshot(program: Program, state: "FitState") -> dict[str, Any]:

@@ -1,0 +1,112 @@
+"""The header of a model file: its schema, and whether the stored tensors fit it before a network is built."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+from fairpass.documents import Count, Stored, Values, validate
+from fairpass.metrics.group_thresholds import GroupThresholds
+from fairpass.training import EpochRecord, Program
+
+_MOST = 10_000  # classes, or groups: a network is built for all of them
+_LARGEST = 10_000_000  # any whole number among the hyper-parameters
+_PARTS = 100  # parts of a network for each stored tensor; most have one or two
+
+Few = Annotated[int, Field(ge=2, le=_MOST)]
+
+
+class Sizes(Stored):
+    """What a program is built from; see `RememberedTask`."""
+
+    num_features: Annotated[int, Field(ge=1)]
+    num_classes: Few
+    num_groups: Few
+    group_sizes: list[Count]
+    sens_column: Count | None
+    feature_names: list[str]
+    label_names: list[str]
+    group_names: list[str]
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        for what, names, number in (
+            ("features", self.feature_names, self.num_features),
+            ("classes", self.label_names, self.num_classes),
+            ("groups", self.group_names or self.group_sizes, self.num_groups),
+        ):
+            if len(names) > number or (what == "features" and names and len(names) < number):
+                raise ValueError(f"there must be {number} {what} (got names or sizes of {len(names)})")
+        return self
+
+
+class Header(Stored, extra="ignore"):
+    """Everything about a fitted classifier but its tensors."""
+
+    method: str
+    parameters: Values
+    training: Values
+    sizes: Sizes
+    fingerprint: str
+    provenance: Values | None
+    versions: dict[str, str]
+    threshold: float | None
+    epoch: Count
+    history: Annotated[list[EpochRecord], Field(min_length=1)]
+    chosen: Values | None = None
+    candidates: list[Values] = []
+    group_thresholds: GroupThresholds | None = None
+    validation: Values = {}
+    promise: Values | None = None
+
+    @model_validator(mode="after")
+    def _numbers_are_sensible(self) -> Self:
+        if self.epoch >= len(self.history):
+            raise ValueError(f"'epoch' must be one of {len(self.history)} (got {self.epoch})")
+        for name, value in {**self.parameters, **(self.chosen or {})}.items():
+            if isinstance(value, int) and abs(value) > _LARGEST:
+                raise ValueError(f"'{name}' must be at most {_LARGEST:,} (got {value})")
+        return self
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Raise `ValueError` with what is wrong with a header."""
+    validate(dict(header), Header)
+
+
+def check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) -> None:
+    """Raise `ValueError` unless a program, built without memory, has parameters of the shapes that are stored."""
+    with torch.device("meta"), _at_most(_PARTS * (_PARTS + len(tensors))):
+        program = build()
+    for name, parameter in program.named_parameters():
+        stored = tensors.get(name)
+        if stored is None or stored.shape != parameter.shape:
+            found = "none" if stored is None else tuple(stored.shape)
+            raise ValueError(f"there must be a tensor '{name}' of shape {tuple(parameter.shape)} (got {found})")
+
+
+@contextmanager
+def _at_most(limit: int) -> Iterator[None]:
+    """Stop the building of a network, in this thread, that has far more parts than there are tensors to fill it."""
+    thread, parts = threading.get_ident(), 0
+
+    def count(module: nn.Module, name: str, part: object) -> None:
+        nonlocal parts
+        parts += threading.get_ident() == thread
+        if parts > limit:
+            raise ValueError(f"the network must have parts for its tensors only (got more than {limit:,})")
+
+    hooks = [register_module_module_registration_hook(count), register_module_parameter_registration_hook(count)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

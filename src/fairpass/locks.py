@@ -99,6 +99,11 @@ class Locks:
         return self.path.parent.resolve() / self.path.name
 
 
+def lock_file(path: PathLike) -> Path:
+    """Return where the locks of a file are."""
+    return Path(path).with_name(f".{Path(path).name}.lock")
+
+
 def _offset(name: str) -> int:
     """Return the byte of the file that stands for a name."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big")

@@ -57,10 +57,10 @@ def train(
                 done = record.epoch + 1
                 show(done, method, f"{done}/{chosen.epochs} loss {record.loss:.3f} {in_short(record.metrics)}")
 
-            model.fit(data, callbacks=[show_epoch, *trackers], checkpoint=checkpoint)
+            to = None if out is None else out / MODEL
+            model.fit(data, callbacks=[show_epoch, *trackers], checkpoint=checkpoint, save_to=to)
         seconds = time.perf_counter() - start
         if out is not None:
-            model.save(out / MODEL)
             # A diverged training ends with nan, which JSON does not have.
             write_text(out / HISTORY, json.dumps([finite(record.flat()) for record in model.history_], indent=1))
         evaluation = model.evaluate(data, undefined="nan")

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -26,7 +26,7 @@ from fairpass.metrics.inputs import Undefined
 from fairpass.metrics.promise import Promise
 from fairpass.nn.validation import check_choice
 from fairpass.training import Checkpoint, EpochRecord, History, Program, Training
-from fairpass.training.loop import Callback, FitState, seeded, train
+from fairpass.training.loop import Callback, DivergedError, FitState, seeded, train
 from fairpass.training.program import ReferenceName, UnknownGroup, scores
 from fairpass.training.settings import Postprocess, is_available
 from fairpass.training.task import RememberedTask, SplitName, Task, fingerprint
@@ -70,13 +70,22 @@ class NodeClassifier(Estimator, ABC):
         """Return what validation chooses among in round `number`, given the best so far; by default nothing."""
         return ()
 
-    def fit(self, data: Data, *, callbacks: Sequence[Callback] = (), checkpoint: FilePath | None = None) -> Self:
+    def fit(
+        self,
+        data: Data,
+        *,
+        callbacks: Sequence[Callback] = (),
+        checkpoint: FilePath | None = None,
+        save_to: FilePath | None = None,
+    ) -> Self:
         """Train on a graph and return the classifier itself.
 
         Args:
             data: PyG `Data` with `x`, `edge_index`, `y`, `sens`, `train_mask` and `val_mask`; not modified.
             callbacks: called with the record of every epoch.
             checkpoint: file that keeps the state of an interrupted fit; the same call resumes from it.
+            save_to: file to save the fitted classifier to, before the checkpoint is removed: so there is always one of
+                the two, whenever the process is killed.
         """
         training = self.training
         if not is_available(training.device):
@@ -85,17 +94,25 @@ class NodeClassifier(Estimator, ABC):
         header = self._describe(task, data)
         self._check_task(task)
         if self.candidates(None, 0):
-            tried = fit_candidates(self, data, callbacks, checkpoint)
+            tried, kept = fit_candidates(self, data, callbacks, checkpoint)
             best = tried[0].classifier
             found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
             header |= {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
             self._assume(best.program_, best.history_, {**best._header, **header})
-            return self
-        store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
-        with seeded(training.seed, deterministic=training.deterministic):
-            program = self.build(task).to(task.device)
-            progress = train(program, task, training, callbacks=callbacks, checkpoint=store)
-        self._accept(program, progress, header, task)
+        else:
+            store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
+            kept = [] if store is None else [store.path]
+            try:
+                with seeded(training.seed, deterministic=training.deterministic):
+                    program = self.build(task).to(task.device)
+                    progress = train(program, task, training, callbacks=callbacks, checkpoint=store)
+                self._accept(program, progress, header, task)
+            except DivergedError:  # it would diverge again
+                _remove(kept)
+                raise
+        if save_to is not None:
+            self.save(save_to)
+        _remove(kept)
         return self
 
     @torch.no_grad()
@@ -339,6 +356,11 @@ class NodeClassifier(Estimator, ABC):
         if names and fitted and names != fitted:
             different = ", ".join(f"{a!r} for {b!r}" for a, b in zip(names, fitted, strict=False) if a != b)
             raise DataError(f"'data.{what}' must be those of the fitted graph (got {different})")
+
+
+def _remove(files: Iterable[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 def _identity(header: dict[str, Any]) -> str:

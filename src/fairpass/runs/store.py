@@ -17,6 +17,7 @@ from pydantic import PlainValidator, model_validator
 
 from fairpass.documents import STRICT, Count, Seconds, Stored, Values, parse, signed, validate
 from fairpass.files import write_text
+from fairpass.locks import Locks, lock_file
 from fairpass.metrics import Evaluation
 from fairpass.runs.spec import RunSpec
 
@@ -46,6 +47,11 @@ class RunRecord:
         kept = {name: value for name, value in vars(self).items() if name != "facts"}
         return {**kept, "evaluation": None if self.evaluation is None else self.evaluation.to_dict()}
 
+    @classmethod
+    def from_dict(cls, values: Values) -> "RunRecord":
+        """Rebuild a record from `to_dict`; raise `ValueError` if it is something else."""
+        return validate(values, cls)
+
 
 class RunStore:
     """Records by the key of their spec, in a directory, which need not exist; None keeps them in memory only.
@@ -56,12 +62,16 @@ class RunStore:
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self.directory = None if directory is None else Path(directory)
         self._records: dict[str, StoredRecord] = {}
+        self._forgotten: dict[str, int] = {}  # key of a record that is made again: when its file was written
         for where, text in () if self.directory is None else _texts(self.directory):
-            try:
-                record = parse(text)
-                self._records[validate(record, _Record).key] = record
-            except ValueError as error:
-                logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
+            self._read(where, text)
+
+    def _read(self, where: str, text: str) -> None:
+        try:
+            record = parse(text)
+            self._records[validate(record, _Record).key] = record
+        except ValueError as error:
+            logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -78,18 +88,57 @@ class RunStore:
         return [spec for key, spec in todo.items() if key not in self._records or self._records[key].get("retry")]
 
     def keep(self, spec: RunSpec, record: RunRecord) -> None:
+        self.add(self._stored(spec, record))
+
+    @staticmethod
+    def _stored(spec: RunSpec, record: RunRecord) -> StoredRecord:
         outcome = {"seconds": round(record.seconds, 3), "error": record.error, **record.facts}
-        self.add({"key": spec.key, **spec.identity, "seed": spec.seed, **outcome})
+        return {"key": spec.key, **spec.identity, "seed": spec.seed, **outcome}
+
+    def remember(self, spec: RunSpec, record: RunRecord) -> None:
+        """Keep a run that was made, and kept, through a handle."""
+        path = self._file(spec.key)
+        if path is None or path.is_file():
+            self._records[spec.key] = self._stored(spec, record)
+        else:  # it was made on a machine with other disks
+            self.keep(spec, record)
+
+    def handle(self) -> "RunStore":
+        """Return a store of the same directory, without the records read so far: for work in other processes."""
+        found = RunStore()
+        found.directory, found._forgotten = self.directory, self._forgotten
+        return found
+
+    @property
+    def claims(self) -> Locks | None:
+        """Locks on the runs that a process is making, by the keys of their specs."""
+        return None if self.directory is None else Locks(lock_file(self.directory / "runs"))
+
+    def made_elsewhere(self, spec: RunSpec) -> bool:
+        """Return whether another process has made a run in the meantime; if so, take it over."""
+        path = self._file(spec.key)
+        if path is None or not path.is_file() or path.stat().st_mtime_ns <= self._forgotten.get(spec.key, -1):
+            return False
+        self._read(str(path), path.read_text(encoding="utf-8", errors="replace"))
+        return not self.missing([spec])
 
     def add(self, record: StoredRecord) -> None:
-        if self.directory is not None:
-            write_text(self.directory / f"{_file_name(record['key'])}.json", _line(record))
+        path = self._file(record["key"])
+        if path is not None:
+            write_text(path, _line(record))
         self._records[record["key"]] = record
+
+    def _file(self, key: str) -> Path | None:
+        """Return the file of a record: its key without the characters of a path, for the graph may be a user's file."""
+        name = re.sub(r"[^\w.,() -]", "_", key)
+        return None if self.directory is None else self.directory / f"{name}.json"
 
     def forget(self, specs: Iterable[RunSpec]) -> None:
         """Drop the records of some runs, so that they are made again; files are replaced only then."""
         for spec in specs:
-            self._records.pop(spec.key, None)
+            path = self._file(spec.key)
+            if self._records.pop(spec.key, None) is not None and path is not None and path.is_file():
+                self._forgotten[spec.key] = path.stat().st_mtime_ns
 
     def pack(self, keys: Iterable[str], path: str | os.PathLike[str]) -> int:
         """Write some records as lines of one file, sorted by key; return how many there were."""
@@ -102,11 +151,6 @@ class RunStore:
         nested = ("measured", "measures")
         rows = [{name: value for name, value in record.items() if name not in nested} for record in self]
         return pd.json_normalize(rows, max_level=1)
-
-
-def _file_name(key: str) -> str:
-    """Return the key without the characters of a path: the graph may be one of the user's files."""
-    return re.sub(r"[^\w.,() -]", "_", key)
 
 
 def _line(record: StoredRecord) -> str:

@@ -167,7 +167,7 @@ def train(
     """Train `program` in place, leave the selected epoch's state in it, and return what happened.
 
     Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result; on Ctrl-C
-    the epochs so far are kept there. Training ends early once outputs are not finite; a finite epoch before can still
+    the epochs so far are kept there. Who keeps the result removes its file then. Training ends early once outputs are not finite; a finite epoch before can still
     be selected, and if there is none, `DivergedError` is raised.
     """
     monitor, state = EpochMonitor(task, training), FitState(training)
@@ -194,8 +194,6 @@ def train(
         if checkpoint is not None:
             checkpoint.write()
         raise
-    if checkpoint is not None:
-        checkpoint.path.unlink(missing_ok=True)
     if state.selected.epoch < len(state.history) - 1:
         program.load_state_dict(state.best_state)
     program.evaluated = None

@@ -7,8 +7,9 @@ names it: bytes that are no text, text that is no JSON, a changed digit, a missi
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
+from math import nan
 from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, TypeVar
@@ -30,7 +31,7 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
 Seconds = Annotated[float, Field(ge=0)]
-Nan = Annotated[float, Field(allow_inf_nan=True), BeforeValidator(lambda value: float("nan") if value is None else value)]
+Nan = Annotated[float, Field(allow_inf_nan=True), BeforeValidator(lambda value: nan if value is None else value)]
 """A number that may be undefined: nan in memory, and null in a file."""
 Values = dict[str, Any]
 
@@ -86,7 +87,8 @@ def validate(stored: Values, schema: type[T]) -> T:
     """Return what a schema makes of plain values, or raise `ValueError` with the first thing that is wrong."""
     try:
         # As JSON, because only there a strict schema takes a list for a tuple and an object for a dataclass.
-        return _adapter(schema).validate_json(json.dumps(stored), strict=True)
+        made: T = _adapter(schema).validate_json(json.dumps(stored), strict=True)
+        return made
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
     except RecursionError:
@@ -97,7 +99,7 @@ def validate(stored: Values, schema: type[T]) -> T:
 
 
 @cache
-def _adapter(schema: type[T]) -> "TypeAdapter[T]":
+def _adapter(schema: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(schema)
 
 

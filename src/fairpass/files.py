@@ -65,13 +65,13 @@ def _remove_left_over(directory: Path) -> None:
         return
     found = []
     with suppress(PermissionError), os.scandir(directory) as entries:
-        found = [entry.path for entry in entries if _TEMPORARY.fullmatch(entry.name)]
+        found = [Path(entry.path) for entry in entries if _TEMPORARY.fullmatch(entry.name)]
     for path in found:
         with suppress(OSError):  # in use, or removed by another process
             descriptor = os.open(path, os.O_RDWR)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(path)
+                path.unlink()
             finally:
                 os.close(descriptor)
 

@@ -35,6 +35,8 @@ from fairpass.training.tensors import read_tensors, to_json, write_tensors
 FilePath = str | os.PathLike[str]
 
 KIND = "fairpass model"
+# What comes of a header that fits its schema and no method.
+_ODD = (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
@@ -242,7 +244,7 @@ class NodeClassifier(Estimator, ABC):
             program.check_state()
             model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
             _ = model.promise_  # raises if it cannot be read
-        except (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
+        except _ODD as error:
             written = f"it was written with {header['versions']}"
             raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} ({written}): {error}") from None
         return model

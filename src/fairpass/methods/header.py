@@ -62,9 +62,9 @@ class Header(Stored, extra="ignore"):
     epoch: Count
     history: Annotated[list[EpochRecord], Field(min_length=1)]
     chosen: Values | None = None
-    candidates: list[Values] = []
+    candidates: list[Values] = Field(default_factory=list)
     group_thresholds: GroupThresholds | None = None
-    validation: Values = {}
+    validation: Values = Field(default_factory=dict)
     promise: Values | None = None
 
     @model_validator(mode="after")

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import Field
 from torch_geometric.data import Data
 
 from fairpass.datasets import from_tables
@@ -45,7 +46,7 @@ class _Record(Stored, extra="ignore"):
 class _Asked(Stored, extra="ignore"):
     name: str | None = None
     directory: str | None = None
-    data: Values = {}
+    data: Values = Field(default_factory=dict)
 
 
 class _Manifest(Stored, extra="ignore"):

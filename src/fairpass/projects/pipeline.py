@@ -5,6 +5,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, reduce
@@ -21,11 +22,14 @@ from fairpass.datasets.splits import check_cells
 from fairpass.documents import STRICT, Seconds, Stored, Values, read_document, write_document
 from fairpass.errors import DataError
 from fairpass.files import sha256
+from fairpass.locks import Locks
 from fairpass.methods import NodeClassifier, load_model
 from fairpass.projects.config import MANIFEST, Config
 from fairpass.projects.steps import STEPS, TRAINED, Step, Trained
 
 T = TypeVar("T")
+
+Status = Literal["running", "done", "failed", "interrupted"]
 
 _KIND = "fairpass run"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "pandas", "scikit-learn", "optuna")
@@ -37,7 +41,7 @@ class Record:
 
     __pydantic_config__ = STRICT
 
-    status: Literal["running", "done", "failed", "interrupted"]
+    status: Status
     inputs: str  # hash of everything that the result depends on
     started: str
     seconds: Seconds | None = None
@@ -144,7 +148,8 @@ class Workspace:
         before = self.steps.get(step.name)
         self.resuming = before is not None and before.status != "done" and before.inputs == inputs
         self._note(step, Record("running", inputs, started))
-        status, words = "done", None
+        status: Status = "done"
+        words = None
         outputs: dict[str, str] = {}
         try:
             outputs = {name: sha256(self.path(name)) for name in step.run(self)}
@@ -181,10 +186,25 @@ def run_project(
 
     A step is done if it was finished with the same inputs (its sections of the settings file, the tables, the
     results of earlier steps) and its files are unchanged. After an interruption the same call continues.
-    `on_event` is called with the progress, `on_data` with the graph as soon as it is loaded.
+    `on_event` is called with the progress, `on_data` with the graph as soon as it is loaded. Another run of the same
+    directory is waited for.
     """
     if step is not None and step not in STEPS:
         raise DataError(f"'step' must be one of {', '.join(STEPS)} (got {step!r})")
+    with in_use(config):
+        return _run(config, step, on_event, on_data)
+
+
+def in_use(config: Config) -> AbstractContextManager[None]:
+    """Keep other processes out of a project's run directory; a process that holds it already may do so again."""
+    directory = config.run_directory
+    directory.mkdir(parents=True, exist_ok=True)
+    return Locks(directory / ".lock").hold("run", lambda who: f"{who} is using '{directory}': waiting for it to end")
+
+
+def _run(
+    config: Config, step: str | None, on_event: Callable[[Event], object], on_data: Callable[[Data], object] | None
+) -> Workspace:
     space = Workspace(config, lambda fraction, words: on_event(Event(current, "running", fraction, words)), on_data)
     for name in _before(step) if step is not None else ():
         if not space.is_done(STEPS[name], space.inputs(STEPS[name])):

@@ -16,6 +16,7 @@ from fairpass.errors import DataError
 from fairpass.files import write_text
 
 FILE = "evidence.json"
+_ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, TemplateError)
 MIN_GROUP = 10  # groups with fewer people are in no table
 
 _KIND, _FORMAT = "fairpass evidence", 1
@@ -103,7 +104,7 @@ def whole() -> Iterator[None]:
     """Raise `DataError` if evidence lacks something that is read in this context, because its file was changed."""
     try:
         yield
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, TemplateError) as error:
+    except _ODD as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"the evidence must be as it was collected (damaged: {error})") from error

@@ -25,8 +25,8 @@ _KIND = "fairpass comparison"
 class Comparison:
     """Configurations by name, a graph (by its fingerprint), and the runs made so far, one for each name and seed.
 
-    If there is a `path`, every run is added to this file as soon as it is made. Other processes may do the same: nothing
-    that one of them wrote is lost, and each shows the methods that it was asked for.
+    If there is a `path`, every run is added to this file as soon as it is made. Other processes may do the same:
+    nothing that one of them wrote is lost, and each shows the methods that it was asked for.
     """
 
     graph: str

@@ -137,8 +137,9 @@ def _make_unclaimed(
         for i, record in made.items():
             store.keep(specs[i], record)
     finally:
-        for i in mine if claims is not None else ():
-            claims.release(specs[i].key)
+        if claims is not None:
+            for i in mine:
+                claims.release(specs[i].key)
     return [made.get(i) for i in range(len(specs))]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import pandas as pd
-from pydantic import PlainValidator, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
 from fairpass.documents import STRICT, Count, Seconds, Stored, Values, parse, signed, validate
 from fairpass.files import write_text
@@ -190,7 +190,7 @@ class _Record(Stored, extra="ignore"):
     epochs: Count = 0
     validation: _OnValidation | None = None
     test: _Metrics | None = None
-    measured: Values = {}
+    measured: Values = Field(default_factory=dict)
     retry: bool = False
 
     @model_validator(mode="after")

@@ -67,8 +67,8 @@ class Checkpoint:
         try:
             self._put_back(program, state, tensors)
         except Exception as error:  # of any kind: whatever is wrong with a file must name it
-            reason = f"damaged: {type(error).__name__}: {error}"[:_SHOWN]
-            raise ModelFileError(f"'{self.path}' must be a {_KIND} file ({reason}); remove it to start again") from error
+            reason = f"(damaged: {type(error).__name__}: {error}"[:_SHOWN]
+            raise ModelFileError(f"'{self.path}' must be a {_KIND} {reason}); remove it to start again") from error
         return True
 
     def _put_back(self, program: Program, state: "FitState", tensors: dict[str, Tensor]) -> None:

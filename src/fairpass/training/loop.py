@@ -167,8 +167,8 @@ def train(
     """Train `program` in place, leave the selected epoch's state in it, and return what happened.
 
     Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result; on Ctrl-C
-    the epochs so far are kept there. Who keeps the result removes its file then. Training ends early once outputs are not finite; a finite epoch before can still
-    be selected, and if there is none, `DivergedError` is raised.
+    the epochs so far are kept there. Its file stays: who keeps the result removes it then. Training ends early once
+    outputs are not finite; a finite epoch before can still be selected, and if there is none, `DivergedError` is raised.
     """
     monitor, state = EpochMonitor(task, training), FitState(training)
     if checkpoint is not None and checkpoint.restore(program, state):

@@ -7,7 +7,7 @@ names it: bytes that are no text, text that is no JSON, a changed digit, a missi
 import hashlib
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from math import nan
 from pathlib import Path
@@ -87,7 +87,8 @@ def validate(stored: Values, schema: type[T]) -> T:
     """Return what a schema makes of plain values, or raise `ValueError` with the first thing that is wrong."""
     try:
         # As JSON, because only there a strict schema takes a list for a tuple and an object for a dataclass.
-        made: T = _adapter(schema).validate_json(json.dumps(stored), strict=True)
+        of: Any = schema  # mypy knows no type that a cache takes
+        made: T = _adapter(of).validate_json(json.dumps(stored), strict=True)
         return made
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -99,7 +100,7 @@ def validate(stored: Values, schema: type[T]) -> T:
 
 
 @cache
-def _adapter(schema: Hashable) -> TypeAdapter[Any]:
+def _adapter(schema: Any) -> TypeAdapter[Any]:
     return TypeAdapter(schema)
 
 

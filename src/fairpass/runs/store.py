@@ -62,7 +62,7 @@ class RunStore:
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self.directory = None if directory is None else Path(directory)
         self._records: dict[str, StoredRecord] = {}
-        self._forgotten: dict[str, int] = {}  # key of a record that is made again: when its file was written
+        self._outdated: dict[Path, int] = {}  # files of records that are made again: when they were written
         for where, text in () if self.directory is None else _texts(self.directory):
             self._read(where, text)
 
@@ -72,6 +72,8 @@ class RunStore:
             self._records[validate(record, _Record).key] = record
         except ValueError as error:
             logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
+            if Path(where).is_file():
+                self._outdated[Path(where)] = Path(where).stat().st_mtime_ns
 
     def __len__(self) -> int:
         return len(self._records)
@@ -106,7 +108,7 @@ class RunStore:
     def handle(self) -> "RunStore":
         """Return a store of the same directory, without the records read so far: for work in other processes."""
         found = RunStore()
-        found.directory, found._forgotten = self.directory, self._forgotten
+        found.directory, found._outdated = self.directory, self._outdated
         return found
 
     @property
@@ -117,7 +119,7 @@ class RunStore:
     def made_elsewhere(self, spec: RunSpec) -> bool:
         """Return whether another process has made a run in the meantime; if so, take it over."""
         path = self._file(spec.key)
-        if path is None or not path.is_file() or path.stat().st_mtime_ns <= self._forgotten.get(spec.key, -1):
+        if path is None or not path.is_file() or path.stat().st_mtime_ns <= self._outdated.get(path, -1):
             return False
         self._read(str(path), path.read_text(encoding="utf-8", errors="replace"))
         return not self.missing([spec])
@@ -138,7 +140,7 @@ class RunStore:
         for spec in specs:
             path = self._file(spec.key)
             if self._records.pop(spec.key, None) is not None and path is not None and path.is_file():
-                self._forgotten[spec.key] = path.stat().st_mtime_ns
+                self._outdated[path] = path.stat().st_mtime_ns
 
     def pack(self, keys: Iterable[str], path: str | os.PathLike[str]) -> int:
         """Write some records as lines of one file, sorted by key; return how many there were."""

@@ -168,7 +168,7 @@ def train(
 
     Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result; on Ctrl-C
     the epochs so far are kept there. Its file stays: who keeps the result removes it then. Training ends early once
-    outputs are not finite; a finite epoch before can still be selected, and if there is none, `DivergedError` is raised.
+    outputs are not finite; a finite epoch before can still be selected, and without one, `DivergedError` is raised.
     """
     monitor, state = EpochMonitor(task, training), FitState(training)
     if checkpoint is not None and checkpoint.restore(program, state):

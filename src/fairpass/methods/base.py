@@ -19,7 +19,7 @@ from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods.best import fit_candidates
 from fairpass.methods.estimator import Estimator, stored_parameters
-from fairpass.methods.header import check_header, check_shapes
+from fairpass.methods.header import check_header, check_shapes, try_out
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
@@ -37,6 +37,7 @@ FilePath = str | os.PathLike[str]
 KIND = "fairpass model"
 # What comes of a header that fits its schema and no method.
 _ODD = (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError)
+_SHOWN = 500  # characters of a reason: a damaged file may have very long names
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
@@ -241,12 +242,14 @@ class NodeClassifier(Estimator, ABC):
                 check_shapes(build, stored)
                 program = build()
             program.load_state_dict(stored)
-            program.check_state()
+            program.eval().check_state()
+            if not code:
+                try_out(program, header["sizes"]["num_features"])
             model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
             _ = model.promise_  # raises if it cannot be read
         except _ODD as error:
-            written = f"it was written with {header['versions']}"
-            raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} ({written}): {error}") from None
+            reason = f"(it was written with {header['versions']}): {error}"[:_SHOWN]
+            raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} {reason}") from None
         return model
 
     @classmethod

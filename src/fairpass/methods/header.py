@@ -1,8 +1,9 @@
 """The header of a model file: its schema, and whether the stored tensors fit it before a network is built."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any, Self
 
 import torch
@@ -12,14 +13,15 @@ from torch.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from torch_geometric.data import Data
 
 from fairpass.documents import Count, Stored, Values, validate
 from fairpass.metrics.group_thresholds import GroupThresholds
-from fairpass.training import EpochRecord, Program
+from fairpass.training import EpochRecord, Program, Task
 
-_MOST = 10_000  # classes, or groups: a network is built for all of them
+_MOST = 1_000  # classes, or groups: a network is built for all of them
 _LARGEST = 10_000_000  # any whole number among the hyper-parameters
-_PARTS = 100  # parts of a network for each stored tensor; most have one or two
+_PARTS = 50  # parts of a network for each stored tensor; most have one or two
 
 Few = Annotated[int, Field(ge=2, le=_MOST)]
 
@@ -94,6 +96,29 @@ def check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) ->
         if stored is None or stored.shape != parameter.shape:
             found = "none" if stored is None else tuple(stored.shape)
             raise ValueError(f"there must be a tensor '{name}' of shape {tuple(parameter.shape)} (got {found})")
+
+
+@torch.no_grad()
+def try_out(program: Program, num_features: int) -> None:
+    """Let a program that was read score three nodes; wrong types or shapes of buffers are a `RuntimeError` or so."""
+    if num_features > _LARGEST:
+        return
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    few = Data(x=torch.zeros(3, num_features), edge_index=edges, sens=torch.tensor([0, 1, 0]))
+    # An error of its own means that three nodes are too few for the method, which is no fault of the file.
+    with _quiet(), suppress(ValueError):
+        program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    log = logging.getLogger(__package__)
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 @contextmanager

@@ -148,7 +148,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory"
     if isinstance(error, OSError) and error.strerror:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
+        reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
         return reason if error.filename is None else f"{reason}: {str(error.filename)!r}"
     return str(error) or type(error).__name__
 

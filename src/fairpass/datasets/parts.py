@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairpass.datasets.graph import Bools, GraphArrays, Ints
+from fairpass.documents import read_document, write_document
 from fairpass.errors import DataError
-from fairpass.files import PathLike, atomic_path, read_document, sha256, write_document
+from fairpass.files import PathLike, atomic_path, sha256
 
 KIND = "fairpass parts"
 MANIFEST = "manifest.json"

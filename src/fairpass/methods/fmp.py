@@ -119,6 +119,10 @@ class _FairMessagePassing(Program):
         pairs = self.num_groups * (self.num_groups - 1) // 2
         duals = (self.propagation.K, pairs, self.num_classes)
         check_buffers(self, {"duals": duals, "scales": (self.num_groups,)})
+        expected = next(self.mlp.parameters()).dtype
+        for name in ("duals", "scales"):
+            if getattr(self, name) is not None and getattr(self, name).dtype != expected:
+                raise ValueError(f"'{name}' must be of type {expected} (got {getattr(self, name).dtype})")
 
 
 class FMPPropagation(nn.Module):

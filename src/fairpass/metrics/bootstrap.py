@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairpass.documents import STRICT, Nan
 from fairpass.errors import DataError
 from fairpass.metrics.inputs import Names, Sample, Values
 from fairpass.metrics.proportions import Estimate
@@ -24,8 +25,10 @@ _CHUNK = 2_000_000
 class Interval:
     """A confidence interval of one metric, as fractions."""
 
-    low: float
-    high: float
+    __pydantic_config__ = STRICT
+
+    low: Nan
+    high: Nan
     level: float = 0.95
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from fairpass.documents import STRICT, Count, Nan, validate
 from fairpass.errors import DataError
 from fairpass.files import finite
 from fairpass.metrics import catalog
@@ -26,19 +27,23 @@ NEAR_CONSTANT_MARGIN = 0.1
 class GroupRates:
     """One group, seen from one class c (`label`) against the rest; a rate over no nodes is nan."""
 
+    __pydantic_config__ = STRICT
+
     group: str
     label: str
-    count: int
-    positives: int  # nodes of the group that truly are of the class
-    selection_rate: float  # P(ŷ = c), the share predicted to be of the class
-    true_positive_rate: float  # P(ŷ = c | y = c)
-    false_positive_rate: float  # P(ŷ = c | y ≠ c)
-    accuracy: float  # over all classes
+    count: Count
+    positives: Count  # nodes of the group that truly are of the class
+    selection_rate: Nan  # P(ŷ = c), the share predicted to be of the class
+    true_positive_rate: Nan  # P(ŷ = c | y = c)
+    false_positive_rate: Nan  # P(ŷ = c | y ≠ c)
+    accuracy: Nan  # over all classes
 
 
 @dataclass(frozen=True)
 class Pair:
     """The groups with the highest and the lowest rate for class `label`."""
+
+    __pydantic_config__ = STRICT
 
     high: str
     low: str
@@ -66,13 +71,15 @@ class Evaluation:
         intervals: Bootstrap confidence intervals by metric, if asked for.
     """
 
-    metrics: Mapping[str, float] = field(hash=False)
+    __pydantic_config__ = STRICT
+
+    metrics: Mapping[str, Nan] = field(hash=False)
     groups: tuple[GroupRates, ...]
     worst_pair: Mapping[str, Pair] = field(hash=False)
     positive_rate: float | None
     near_constant: bool
     threshold: float | None
-    n: int
+    n: Count
     intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False)
 
     def __getattr__(self, name: str) -> float:
@@ -104,13 +111,11 @@ class Evaluation:
         others = {f.name for f in fields(cls)} - {"metrics"}
         if not others <= set(values) <= others.union(keys):
             raise DataError(f"'values' must hold exactly {sorted(others.union(keys))} (got {sorted(values)})")
-        records = {
-            "metrics": _with_nan({key: values.get(key) for key in keys}),
-            "groups": tuple(GroupRates(**_with_nan(row)) for row in values["groups"]),
-            "worst_pair": {name: Pair(**pair) for name, pair in values["worst_pair"].items()},
-            "intervals": {name: Interval(**_with_nan(ends)) for name, ends in values["intervals"].items()},
-        }
-        return cls(**{name: values[name] for name in others} | records)
+        try:
+            metrics = {key: values.get(key) for key in keys}
+            return validate({"metrics": metrics, **{name: values[name] for name in others}}, cls)
+        except ValueError as error:
+            raise DataError(f"'values' must be an evaluation ({error})") from None
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{metric.label}={100 * self.metrics[metric.key]:.2f}" for metric in catalog.METRICS)
@@ -228,10 +233,6 @@ def impact_ratio(table: Sequence[GroupRates]) -> float:
             return math.nan
         smallest = min(smallest, ratio)
     return smallest
-
-
-def _with_nan(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: math.nan if item is None else item for key, item in values.items()}
 
 
 def rates(

@@ -169,8 +169,8 @@ def train(
     """Train `program` in place, leave the selected epoch's state in it, and return what happened.
 
     Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result; on Ctrl-C
-    the epochs so far are kept there. Training ends early once outputs are not finite; a finite epoch before can still
-    be selected, and if there is none, `DivergedError` is raised.
+    the epochs so far are kept there. Its file stays: who keeps the result removes it then. Training ends early once
+    outputs are not finite; a finite epoch before can still be selected, and without one, `DivergedError` is raised.
     """
     monitor, state = EpochMonitor(task, training), FitState(training)
     if checkpoint is not None and checkpoint.restore(program, state):
@@ -196,8 +196,6 @@ def train(
         if checkpoint is not None:
             checkpoint.write()
         raise
-    if checkpoint is not None:
-        checkpoint.remove()
     if state.selected.epoch < len(state.history) - 1:
         program.load_state_dict(state.best_state)
     program.evaluated = None

@@ -88,7 +88,8 @@ class Training(Declared, frozen=True, kw_only=False):
 def is_available(device: str) -> bool:
     """Return whether tensors can be put on a device here."""
     try:
-        torch.empty(0, device=device)
+        if torch.empty(0, device=device).is_meta:
+            return False
     except (RuntimeError, AssertionError, NotImplementedError):  # depends on the backend
         return False
     return True

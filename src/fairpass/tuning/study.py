@@ -45,7 +45,8 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
         with signs_of_life(study, backend) as owner:
             yield study, owner
     except StorageInternalError as error:
-        raise DataError(f"'storage' must be a database to write to (got {_shown(storage)}: {error})") from error
+        got = f"got {_shown(storage)}: {_reason(error)}"
+        raise DataError(f"'storage' must be a database to write to ({got})") from error
     finally:
         if isinstance(backend, RDBStorage):
             backend.remove_session()
@@ -68,6 +69,16 @@ def _connect(storage: str) -> RDBStorage:
                 raise DataError(f"'storage' must be a database to write to (got {_shown(url)}: {error.orig})") from None
             time.sleep(0.2 * attempt)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _reason(error: BaseException) -> str:
+    """Return what the database said, such as that the disk is full; Optuna's own words guess at invalid data."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, DatabaseError):
+            return str(cause.orig)
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 def _shown(storage: object) -> str:  # without its password

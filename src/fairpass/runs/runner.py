@@ -72,7 +72,7 @@ def run(
             rounding. Otherwise each is trained by `fit`.
         again: make all runs, also those that the store has.
         progress: called after every batch.
-        on_epoch: called with the record of every epoch (only in this process, with the default executor).
+        on_epoch: called with the record of every epoch (only in this process).
         on_fitted: called with every fitted classifier (only in this process).
     """
     pending = list(specs) if again else store.missing(specs)
@@ -93,7 +93,7 @@ def run(
         joined = together and not timed
         shares = batches([spec.classifier() for spec in todo], data, used.jobs) if joined else alone
         planned = [[todo[i] for i in share] for share in shares]
-        with closing(used.map(watched if type(used) is Executor else work, data, planned)) as results:
+        with closing(used.map(watched if used.is_here(len(planned)) else work, data, planned)) as results:
             for batch, found in results:
                 killed = {"environment": _environment(), "retry": True}
                 lost = [RunRecord(spec.label, spec.seed, 0.0, None, KILLED, killed) for spec in batch]

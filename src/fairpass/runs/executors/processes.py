@@ -1,53 +1,46 @@
-"""Where batches of runs are computed: in this process, or in several."""
+"""Several processes on this machine."""
 
 import multiprocessing
+import os
 import pickle
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from threading import Thread
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
-Batch = TypeVar("Batch")
-T = TypeVar("T")
-Work = Callable[[Data, Batch], T]
-Results = Generator[tuple[Batch, T | None], None, None]
-KILLED = "its process was killed (is there enough memory?)"
-
-
-class Executor:
-    """Computes one batch after the other in this process; subclasses compute several (`jobs`) at once, elsewhere."""
-
-    jobs = 1
-
-    def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-        """Yield each batch with `work(data, batch)`, in any order; None if its process was killed.
-
-        Closing the generator early stops the work.
-        """
-        yield from ((batch, work(data, batch)) for batch in batches)
+from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
 
 class Processes(Executor):
-    """Several processes on this machine, each with its share of torch's threads."""
+    """Several processes on this machine, each with its share of torch's threads. They end with this process."""
 
     def __init__(self, jobs: int) -> None:
         if jobs < 1:
             raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
-        self.jobs = jobs
+        self._jobs = jobs
+
+    @property
+    def jobs(self) -> int:
+        """How many batches are computed at once."""
+        return self._jobs
+
+    def is_here(self, batches: int) -> bool:
+        """Return whether so many batches are computed in this process, because another would not help."""
+        return min(self.jobs, batches) <= 1
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
         """Yield each batch with its result, as soon as it is there."""
-        jobs = min(self.jobs, len(batches))
-        if jobs <= 1:
+        if self.is_here(len(batches)):
             yield from super().map(work, data, batches)
             return
         lost = []
-        with _pool(data, jobs) as submit:
+        with _pool(data, min(self.jobs, len(batches))) as submit:
             waiting = {submit(work, batch): batch for batch in batches}
             for done in as_completed(waiting):
                 try:
@@ -62,10 +55,6 @@ class Processes(Executor):
                     yield batch, submit(work, batch).result()
                 except BrokenProcessPool:
                     yield batch, None
-
-
-def executor_for(jobs: int) -> Executor:
-    return Executor() if jobs == 1 else Processes(jobs)
 
 
 @contextmanager
@@ -92,9 +81,18 @@ _graph: Data
 
 def _start(graph: bytes, threads: int) -> None:
     global _graph  # noqa: PLW0603 # set once per worker process
+    Thread(target=_end_with_parent, daemon=True).start()
     _graph = pickle.loads(graph)
     torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker silently
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as its parent is gone: a killed parent cannot tell its workers to stop."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)  # at once, in the middle of whatever the main thread does
 
 
 def _call(work: Work[Batch, T], batch: Batch) -> T:

@@ -59,7 +59,9 @@ class RayCluster(Executor):
             return
         self._start()
         ray = self._ray
-        lost = tuple(getattr(ray.exceptions, name) for name in ("WorkerCrashedError", "NodeDiedError", "ObjectLostError"))
+        lost = tuple(
+            getattr(ray.exceptions, name) for name in ("WorkerCrashedError", "NodeDiedError", "ObjectLostError")
+        )
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(_call)
         shared = ray.put(work), ray.put(data)
         todo, running = list(reversed(batches)), dict[Any, Batch]()

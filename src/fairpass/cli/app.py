@@ -1,6 +1,10 @@
 """The `fairpass` command: its subcommands, its global options, and its error messages."""
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -13,7 +17,7 @@ from fairpass.cli import output
 from fairpass.cli.options import TEXTS, examples, spelled
 from fairpass.errors import FairpassError
 
-_INTERRUPTED = 130  # 128 + SIGINT, as in shells
+_INTERRUPTED, _TERMINATED = 130, 143  # 128 + SIGINT or SIGTERM, as in shells
 _COMMANDS = [name for name, about in TEXTS.items() if "help" in about]
 # The module of a command that does not have one of its own.
 _MODULES = {"methods": "train", "predict": "evaluate", "report": "compare"}
@@ -41,6 +45,27 @@ def _in_own_words(message: str, command: str | None) -> str:
     return spelled(message, {each.name: each.opts[0] for each in options if each.opts[0].startswith("--")})
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM ends a command as Ctrl-C does: checkpoints are written, and workers stopped."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends it twice: to us, and to our group
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
 class _Commands(TyperGroup):
     """Prints errors that a user can fix as one line on stderr; with --debug, as a traceback.
 
@@ -57,9 +82,10 @@ class _Commands(TyperGroup):
         return name, load_command(name) if name in _COMMANDS else command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; the exit code is 1 if it fails, and 130 if it is interrupted."""
+        """Run a command; the exit code is 1 if it fails, 130 if it is interrupted, and 143 if it is terminated."""
         try:
-            result = super().invoke(ctx)
+            with _terminable():
+                result = super().invoke(ctx)
             sys.stdout.flush()  # notices a full disk here, and not after the end
         except BrokenPipeError:  # the reader of our output has closed it
             output.finish_stdout()
@@ -69,8 +95,9 @@ class _Commands(TyperGroup):
                 raise
             output.finish_stdout()
             if isinstance(error, KeyboardInterrupt):
-                output.notices.print("Interrupted", style="yellow")
-                raise typer.Exit(_INTERRUPTED) from None
+                terminated = isinstance(error, _Terminated)
+                output.notices.print("Terminated" if terminated else "Interrupted", style="yellow")
+                raise typer.Exit(_TERMINATED if terminated else _INTERRUPTED) from None
             output.notice("Error:", "bold red", _in_own_words(output.explain(error), ctx.invoked_subcommand))
             raise typer.Exit(1) from None
         return result

@@ -1,13 +1,16 @@
 """Several processes on this machine."""
 
+import mmap
 import multiprocessing
 import os
 import pickle
 import signal
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import reduction
 from threading import Thread
 from typing import Any
 
@@ -61,10 +64,10 @@ class Processes(Executor):
 def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
     """Start processes that know the graph; yield a function that submits `work(data, batch)` to them."""
     before = set(multiprocessing.active_children())
-    # Spawned, because a fork of a process with threads, as torch has, may hang. The graph is pickled here, because
-    # multiprocessing would put its tensors into shared memory, and containers have little of that.
+    # Spawned, because a fork of a process with threads, as torch has, may hang.
     context = multiprocessing.get_context("spawn")
-    arguments = (pickle.dumps(data), max(1, torch.get_num_threads() // jobs))
+    graph = _Parcel(data)
+    arguments = (graph, max(1, torch.get_num_threads() // jobs))
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=arguments)
     try:
         yield lambda work, batch: pool.submit(_call, work, batch)
@@ -74,12 +77,44 @@ def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+        graph.close()
+
+
+class _Parcel:
+    """A graph for spawned processes, in a temporary file without a name.
+
+    As an argument it would be written to a pipe, which waits until the process has imported torch and reads it: they
+    would start one after the other, and an interruption meanwhile would leave half a process. multiprocessing's own way
+    for tensors is shared memory, and containers have little of that.
+    """
+
+    def __init__(self, data: Data) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 # closed by `close`
+        pickle.dump(data, self.file)
+        self.file.flush()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if os.name != "posix":  # where files cannot be handed over like this
+            self.file.seek(0)
+            return bytes, (self.file.read(),)
+        return _map_file, (reduction.DupFd(self.file.fileno()),)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def _map_file(handle: Any) -> mmap.mmap:
+    descriptor = handle.detach()
+    try:
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
 
 
 _graph: Data
 
 
-def _start(graph: bytes, threads: int) -> None:
+def _start(graph: bytes | mmap.mmap, threads: int) -> None:
     global _graph  # noqa: PLW0603 # set once per worker process
     Thread(target=_end_with_parent, daemon=True).start()
     _graph = pickle.loads(graph)

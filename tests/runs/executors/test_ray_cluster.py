@@ -14,7 +14,9 @@ import psutil
 import pytest
 import torch
 from tests.runs.executors import on_ray
+from typer.testing import CliRunner
 
+from fairpass.cli.app import app
 from fairpass.errors import DataError
 from fairpass.runs import RayCluster, executor_for
 from fairpass.runs.executors import ray_cluster
@@ -69,20 +71,20 @@ def test_a_lost_node_loses_no_record(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_command_on_ray_prints_its_result_and_nothing_else() -> None:
-    compare = ("-m", "fairpass", "compare", "german", "--methods", "gcn", "--epochs", "2", "--seeds", "2", "--json")
-    documents = []
-    for options in ((), ("--executor", "ray", "--jobs", "2")):
-        with session(*compare, *options) as process:
-            out, errors = process.communicate(timeout=PATIENCE)
-            assert (process.returncode, errors) == (0, "")
-            deadline = time.monotonic() + 60
-            while members(process.pid) and time.monotonic() < deadline:
-                time.sleep(0.1)
-            assert members(process.pid) == []
-        documents.append(json.loads(out))
-    here, there = ({(run["method"], run["seed"]): run["evaluation"] for run in each["runs"]} for each in documents)
-    assert here == there
-    assert len(here) == 4
+    compare = ("compare", "german", "--methods", "gcn", "--epochs", "2", "--seeds", "2", "--json")
+    with session("-m", "fairpass", *compare, "--executor", "ray", "--jobs", "2") as process:
+        out, errors = process.communicate(timeout=PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while members(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert members(process.pid) == []
+    assert (process.returncode, errors) == (0, "")
+    here = json.loads(CliRunner().invoke(app, compare).stdout)
+    expected, found = (
+        {(run["method"], run["seed"]): run["evaluation"] for run in each["runs"]} for each in (here, json.loads(out))
+    )
+    assert found == expected
+    assert len(found) == 4
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

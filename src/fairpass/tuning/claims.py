@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from fairpass.tuning.spaces import Configurations
 from fairpass.tuning.strategies import SeededSampler, distribution
-from fairpass.tuning.study import OWNER, give_up, running
+from fairpass.tuning.study import OWNER, give_up, give_up_lost
 
 ERROR = "error"  # why a trial failed, if for a reason of its own
 _PLACE = "place"
@@ -26,10 +26,13 @@ def place_of(trial: FrozenTrial) -> int:
     return place
 
 
+def is_finished(trial: FrozenTrial) -> bool:
+    """Return whether a trial counts: it is complete, stopped early, or failed for a reason of its own."""
+    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or ERROR in trial.user_attrs
+
+
 def finished(study: Study) -> list[FrozenTrial]:
-    """Return the trials that count: complete, stopped early, or failed for a reason of their own."""
-    ended = (TrialState.COMPLETE, TrialState.PRUNED)
-    return [trial for trial in study.get_trials(deepcopy=False) if trial.state in ended or ERROR in trial.user_attrs]
+    return [trial for trial in study.get_trials(deepcopy=False) if is_finished(trial)]
 
 
 @dataclass
@@ -45,6 +48,7 @@ class Claims:
     limit: int | None  # trials of the study, of all searches
     batch: int  # trials that are begun at once, at most
     side_by_side: bool = False  # whether also those that train alone are begun in batches
+    others: int = 0  # trials of other searches that were running when trials were last begun
 
     def take(self, size: int) -> list[Trial]:
         """Begin up to `size` trials that train as one population; one if its classifier trains alone."""
@@ -55,7 +59,11 @@ class Claims:
                 # Others sign theirs before they release the lock, unless they are killed.
                 begun = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
                 give_up(self.study, [trial.number for trial in begun if OWNER not in trial.user_attrs])
-                taken = [*finished(self.study), *running(self.study)]
+                give_up_lost(self.study)
+                # In one look: between two of them a running trial may become a finished one, and be in neither.
+                trials = self.study.get_trials(deepcopy=False)
+                taken = [each for each in trials if is_finished(each) or each.state == TrialState.RUNNING]
+                self.others = sum(each.state == TrialState.RUNNING for each in taken)
                 places = {place_of(trial) for trial in taken}
                 untried = self._untried(taken)
                 size = size if self.limit is None else min(size, self.limit - len(taken))

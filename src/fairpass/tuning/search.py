@@ -35,7 +35,7 @@ from fairpass.tuning.front import IMPACT_RATIO, Point, choose
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions, values
-from fairpass.tuning.study import give_up, open_study, running
+from fairpass.tuning.study import give_up, open_study
 
 _BATCH = 8  # configurations, at most: with more, a strategy would have to propose too many without feedback
 _HOPELESS = 3  # after this many failures and no success, the configurations are not to blame
@@ -154,7 +154,7 @@ class _Search:
             batch = self.claims.take(size) if size > 0 else []
             if batch:
                 self._train(batch)
-            elif running(self.study) and self._seconds_left() >= self.seconds_each:
+            elif self.claims.others and self._seconds_left() >= self.seconds_each:
                 # Others work on the rest; if that gets lost, it is ours to do.
                 self._report(len(finished(self.study)), 0, 0.0)
                 time.sleep(_POLL)

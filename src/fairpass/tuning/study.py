@@ -85,13 +85,11 @@ def give_up(study: Study, numbers: Iterable[int]) -> None:
             study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
 
 
-def running(study: Study) -> list[FrozenTrial]:
-    """Give up the trials of searches that are gone, and return the others that are running."""
+def give_up_lost(study: Study) -> None:
+    """Give up the trials of searches that are gone."""
     alive: dict[str, Any] = study.user_attrs
     found = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    lost = [trial for trial in found if _is_lost(trial, alive)]
-    give_up(study, [trial.number for trial in lost])
-    return [trial for trial in found if trial not in lost]
+    give_up(study, [trial.number for trial in found if _is_lost(trial, alive)])
 
 
 def _is_lost(trial: FrozenTrial, alive: dict[str, Any]) -> bool:

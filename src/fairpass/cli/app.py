@@ -45,23 +45,25 @@ def _in_own_words(message: str, command: str | None) -> str:
     return spelled(message, {each.name: each.opts[0] for each in options if each.opts[0].startswith("--")})
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM ends a command as Ctrl-C does: checkpoints are written, and workers stopped."""
-
-
 @contextmanager
-def _terminable() -> Iterator[None]:
+def _terminable() -> Iterator[threading.Event]:
+    """Let SIGTERM end a command as Ctrl-C does: checkpoints are written, and workers stopped; yield whether it came.
+
+    (As an event, because libraries such as Ray raise a KeyboardInterrupt of their own for one that they caught.)
+    """
+    terminated = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield terminated
         return
 
     def terminate(*_: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends it twice: to us, and to our group
-        raise _Terminated
+        terminated.set()
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, terminate)
     try:
-        yield
+        yield terminated
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
@@ -83,9 +85,12 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; the exit code is 1 if it fails, 130 if it is interrupted, and 143 if it is terminated."""
+        with _terminable() as terminated:
+            return self._invoke(ctx, terminated)
+
+    def _invoke(self, ctx: Any, terminated: threading.Event) -> Any:
         try:
-            with _terminable():
-                result = super().invoke(ctx)
+            result = super().invoke(ctx)
             sys.stdout.flush()  # notices a full disk here, and not after the end
         except BrokenPipeError:  # the reader of our output has closed it
             output.finish_stdout()
@@ -95,9 +100,9 @@ class _Commands(TyperGroup):
                 raise
             output.finish_stdout()
             if isinstance(error, KeyboardInterrupt):
-                terminated = isinstance(error, _Terminated)
-                output.notices.print("Terminated" if terminated else "Interrupted", style="yellow")
-                raise typer.Exit(_TERMINATED if terminated else _INTERRUPTED) from None
+                word, code = ("Terminated", _TERMINATED) if terminated.is_set() else ("Interrupted", _INTERRUPTED)
+                output.notices.print(word, style="yellow")
+                raise typer.Exit(code) from None
             output.notice("Error:", "bold red", _in_own_words(output.explain(error), ctx.invoked_subcommand))
             raise typer.Exit(1) from None
         return result

@@ -109,7 +109,7 @@ def main(marks: str) -> None:
             found["killed"] = sorted(executor.map(kill_own_process, small_graph(), [0, 1]))
         found["disconnected"] = not ray.is_initialized()
     finally:
-        cluster.shutdown()
+        cluster.shutdown()  # type: ignore[no-untyped-call] # of Ray
     sys.stdout.write(json.dumps(found))
 
 

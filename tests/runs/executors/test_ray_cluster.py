@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
+from tests.methods.ingredients import small_graph
 from tests.runs.executors import on_ray
 from typer.testing import CliRunner
 
@@ -98,17 +99,17 @@ def test_a_cluster_that_is_not_there_is_an_error() -> None:
     with pytest.raises(
         DataError, match=r"'executor' must be a Ray cluster that can be reached \(got 'ray://127.0.0.1:1'"
     ):
-        list(executor.map(on_ray.fail, on_ray.small_graph(), [1]))
+        list(executor.map(on_ray.fail, small_graph(), [1]))
     executor.close()
 
 
 def test_nothing_to_do_needs_no_cluster() -> None:
     executor = RayCluster(2, "ray://127.0.0.1:1")
     assert executor.jobs == 2
-    assert list(executor.map(on_ray.fail, on_ray.small_graph(), [])) == []
+    assert list(executor.map(on_ray.fail, small_graph(), [])) == []
 
 
 def test_other_versions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_cluster, "__version__", "9.9.9")
     with pytest.raises(DataError, match=r"every machine .* must have fairpass 1.0 \(one has 9.9.9\)"):
-        ray_cluster._call("1.0", on_ray.fail, on_ray.small_graph(), 1)
+        ray_cluster._call("1.0", on_ray.fail, small_graph(), 1)

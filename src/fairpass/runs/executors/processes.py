@@ -67,7 +67,7 @@ def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
     # Spawned, because a fork of a process with threads, as torch has, may hang.
     context = multiprocessing.get_context("spawn")
     graph = _Parcel(data)
-    arguments = (graph, max(1, torch.get_num_threads() // jobs))
+    arguments: tuple[Any, int] = (graph, max(1, torch.get_num_threads() // jobs))
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=arguments)
     try:
         yield lambda work, batch: pool.submit(_call, work, batch)

@@ -94,7 +94,9 @@ class Claims:
         self, claimed: Sequence[Trial], place: int, untried: Sequence[Mapping[str, Any]]
     ) -> Mapping[str, Any] | None:
         """Return the values that the next trial must have; None if the grid has no more with these."""
-        shape = {name: claimed[0].params[name] for name in self.configurations.shape()} if claimed else {}
+        shape = {}
+        if claimed and not self.configurations.classifier(claimed[0].params).trains_alone:
+            shape = {name: claimed[0].params[name] for name in self.configurations.shape()}
         if self.grid is not None:
             return next((values for values in untried if shape.items() <= values.items()), None)
         default = self.configurations.default()

@@ -188,6 +188,7 @@ def test_all_methods_are_meant_by_default(
         (["--seeds", "0"], "Invalid value for '--seeds'"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
         (["--jobs", "2", "--report", "x"], "--report cannot be used with --jobs"),
+        (["--executor", "ray", "--report", "x"], "--report cannot be used with --executor"),
     ],
 )
 def test_wrong_arguments(run: Run, arguments: list[str], message: str) -> None:

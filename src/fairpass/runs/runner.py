@@ -79,13 +79,12 @@ def run(
             rounding. Otherwise each is trained by `fit`.
         again: make all runs, also those that the store has.
         progress: called after every batch.
-        on_epoch: called with the record of every epoch (only in this process, with the default executor).
+        on_epoch: called with the record of every epoch (only in this process).
         on_fitted: called with every fitted classifier (only in this process).
     """
     pending = list(specs) if again else store.missing(specs)
     claims = None if again else store.claims
-    work = partial(_make_unclaimed, store=store.handle(), claims=claims, measures=measures or {}, together=together)
-    watched = partial(work, on_epoch=on_epoch, on_fitted=on_fitted)
+    make = partial(_make_unclaimed, measures=measures or {}, together=together)
     start, done, made = time.perf_counter(), 0, 0
     by_graph: dict[tuple[Any, ...], list[RunSpec]] = {}
     for spec in sorted(pending, key=lambda spec: TIMING in spec.measures):
@@ -97,12 +96,18 @@ def run(
         # What is wrong with the graph shows with the simplest method, before any work is done.
         Constant().fit(data).evaluate(data)
         used = Executor() if timed or executor is None else executor
+        # Machines with other disks than this one return what they make, and nothing else.
+        kept = (
+            {"store": store.handle(), "claims": claims} if used.shares_disk else {"store": RunStore(), "claims": None}
+        )
+        work = partial(make, **kept)
+        watched = partial(work, on_epoch=on_epoch, on_fitted=on_fitted)
         alone = [[i] for i in range(len(todo))]
         joined = together and not timed
         shares = batches([spec.classifier() for spec in todo], data, used.jobs) if joined else alone
         planned, busy = [[todo[i] for i in share] for share in shares], list[RunSpec]()
         while planned:
-            with closing(used.map(watched if type(used) is Executor else work, data, planned)) as results:
+            with closing(used.map(watched if used.is_here(len(planned)) else work, data, planned)) as results:
                 for batch, found in results:
                     for spec, record in zip(batch, found or [None] * len(batch), strict=True):
                         if record is not None:

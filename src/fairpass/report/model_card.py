@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from fairpass import __version__
 from fairpass.files import finite, write_text
+from fairpass.plain_text import printable
 from fairpass.metrics import catalog
 from fairpass.metrics.proportions import Estimate
 from fairpass.report import headline
@@ -29,7 +30,7 @@ def write_model_card(evidence: Evidence, path: str | os.PathLike[str]) -> Path:
     """Write the card of the delivered model; it has no people in it."""
     with whole():
         text = render_card(evidence)
-    return write_text(path, text + "\n")
+    return write_text(path, printable(text) + "\n")
 
 
 def render_card(evidence: Evidence) -> str:

@@ -7,9 +7,11 @@ import os
 import re
 import secrets
 import socket
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -60,6 +62,9 @@ def _connect(storage: str) -> RDBStorage:
         Path(url.removeprefix(_SQLITE)).parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
+            if "://" not in storage:  # a path may have marks such as { and ?, which mean something in a URL
+                connect = partial(sqlite3.connect, storage, timeout=_WAIT, check_same_thread=False)
+                return RDBStorage(f"{_SQLITE}file", engine_kwargs={"creator": connect})
             return RDBStorage(url, engine_kwargs={"connect_args": {"timeout": _WAIT}} if is_file else None)
         except (ArgumentError, NoSuchModuleError, ImportError) as error:
             raise ValueError(f"'storage' must be a file or a database URL (got {_shown(url)}: {error})") from None

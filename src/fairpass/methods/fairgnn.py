@@ -11,7 +11,7 @@ from fairpass.errors import DataError
 from fairpass.methods import networks
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
-from fairpass.parameters import Choice, LogUniform, parameter
+from fairpass.parameters import MOST_NODES, Choice, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
@@ -39,7 +39,10 @@ class FairGNN(networks.Published):
     )
     beta: float = parameter(0.01, "weight of the adversary", LogUniform(1e-3, 10), Choice(0.01, 1.0), at_least=0)
     num_known: int | None = parameter(
-        200, "number of nodes outside validation and test whose sensitive attribute is used; None: all", at_least=2
+        200,
+        "number of nodes outside validation and test whose sensitive attribute is used; None: all",
+        at_least=2,
+        limit=MOST_NODES,
     )
     backbone: Backbone = networks.backbone()
     num_layers: int = networks.num_layers()

@@ -15,6 +15,7 @@ from fairpass.metrics import catalog
 from fairpass.metrics.bootstrap import Interval, sample_intervals
 from fairpass.metrics.counts import RATES, Rate
 from fairpass.metrics.inputs import Names, Sample, Undefined, Values, report_undefined
+from fairpass.parameters import MOST
 
 # A predictor is near constant if it puts nearly all nodes in one class although they do not belong there: its balanced
 # accuracy is then hardly above the 1/C of a constant.
@@ -167,6 +168,8 @@ def evaluate(
     """
     if bootstrap < 0:
         raise DataError(f"'bootstrap' must not be negative (got {bootstrap})")
+    if bootstrap > MOST:
+        raise DataError(f"'bootstrap' must be at most {MOST:,} (got {bootstrap})")
     sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
     nodes, table = sample.nodes, group_table(sample)
     report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)

@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from fairpass import __version__
 from fairpass.files import finite, write_text
-from fairpass.plain_text import printable
 from fairpass.metrics import catalog
 from fairpass.metrics.proportions import Estimate
+from fairpass.plain_text import printable
 from fairpass.report import headline
 from fairpass.report.evidence import Evidence, whole
 from fairpass.report.identity import NOT_STATED, delivery_rows, stated

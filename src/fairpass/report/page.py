@@ -16,8 +16,8 @@ from markupsafe import Markup
 from fairpass import __version__
 from fairpass.errors import DataError
 from fairpass.files import write_text
-from fairpass.plain_text import printable
 from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
+from fairpass.plain_text import printable
 from fairpass.report import headline
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
 from fairpass.report.evidence import FILE, Evidence, whole

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import torch
 from torch_geometric.data import Data
 
+from fairpass.parameters import MOST_JOBS, check_count
+
 Batch = TypeVar("Batch")
 T = TypeVar("T")
 Work = Callable[[Data, Batch], T]
@@ -36,8 +38,7 @@ class Processes(Executor):
     """Several processes on this machine, each with its share of torch's threads."""
 
     def __init__(self, jobs: int) -> None:
-        if jobs < 1:
-            raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
+        check_count("jobs", jobs, most=MOST_JOBS)
         self.jobs = jobs
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:

@@ -21,6 +21,7 @@ from fairpass.parameters import MOST
 # accuracy is then hardly above the 1/C of a constant.
 NEAR_CONSTANT_SHARE = 0.975
 NEAR_CONSTANT_MARGIN = 0.1
+_ROUNDING = 1e-3  # sums of probabilities in half precision may be a little above 1
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,11 @@ def evaluate(
     if bootstrap > MOST:
         raise DataError(f"'bootstrap' must be at most {MOST:,} (got {bootstrap})")
     sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
+    low, high = float(sample.scores.min()), float(sample.scores.max())
+    if low < -_ROUNDING or high > 1 + _ROUNDING:
+        outside = int(((sample.scores < -_ROUNDING) | (sample.scores > 1 + _ROUNDING)).sum())
+        got = f"got {outside} others, from {low:g} to {high:g}"
+        raise DataError(f"'scores' must be probabilities, between 0 and 1 ({got})")
     nodes, table = sample.nodes, group_table(sample)
     report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)
     metrics = {key: float(value) for key, value in sample.measure(sample.counts).items()}

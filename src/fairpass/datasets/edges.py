@@ -109,6 +109,9 @@ def edge_weights(column: Column) -> Floats:
             raise DataError(f"{name} {what} to be the weight of edges ({got})")
     if np.isinf(numbers).any():
         raise DataError(f"{name} must be finite (got inf in row {int(np.argmax(np.isinf(numbers)))})")
+    if (large := numbers > np.finfo(np.float32).max).any():
+        row = int(np.argmax(large))
+        raise DataError(f"{name} has weights too large for 32-bit numbers (got {numbers[row]:g} in row {row})")
     return numbers
 
 

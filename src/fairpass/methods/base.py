@@ -154,6 +154,8 @@ class NodeClassifier(Estimator, ABC):
             raise DataError(f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})")
         self._check_names("feature_names", task.feature_names)
         self._check_weights(task)
+        if (largest := int(task.sens.max())) >= (known := int(self._header["sizes"]["num_groups"])):
+            raise DataError(f"'data.sens' must be one of the {known} groups of the fitted graph (got {largest})")
         if reference == "fitted":
             self._check_names("group_names", task.group_names)
         program.eval()

@@ -16,11 +16,13 @@ from fairpass.metrics import catalog
 from fairpass.metrics.bootstrap import Interval, sample_intervals
 from fairpass.metrics.counts import RATES, Rate
 from fairpass.metrics.inputs import Names, Sample, Undefined, Values, report_undefined
+from fairpass.parameters import MOST
 
 # A predictor is near constant if it puts nearly all nodes in one class although they do not belong there: its balanced
 # accuracy is then hardly above the 1/C of a constant.
 NEAR_CONSTANT_SHARE = 0.975
 NEAR_CONSTANT_MARGIN = 0.1
+_ROUNDING = 1e-3  # sums of probabilities in half precision may be a little above 1
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,14 @@ def evaluate(
     """
     if bootstrap < 0:
         raise DataError(f"'bootstrap' must not be negative (got {bootstrap})")
+    if bootstrap > MOST:
+        raise DataError(f"'bootstrap' must be at most {MOST:,} (got {bootstrap})")
     sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
+    low, high = float(sample.scores.min()), float(sample.scores.max())
+    if low < -_ROUNDING or high > 1 + _ROUNDING:
+        outside = int(((sample.scores < -_ROUNDING) | (sample.scores > 1 + _ROUNDING)).sum())
+        got = f"got {outside} others, from {low:g} to {high:g}"
+        raise DataError(f"'scores' must be probabilities, between 0 and 1 ({got})")
     nodes, table = sample.nodes, group_table(sample)
     report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)
     metrics = {key: float(value) for key, value in sample.measure(sample.counts).items()}

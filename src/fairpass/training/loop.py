@@ -10,7 +10,7 @@ import torch
 import torch.utils.deterministic
 from torch import Tensor
 
-from fairpass.errors import FairpassError
+from fairpass.errors import FairpassError, NotFiniteError
 from fairpass.metrics.split_metrics import SplitMetrics, ThresholdSearch, selection
 from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
@@ -159,6 +159,17 @@ def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
             _memory.fill_uninitialized_memory = fill
 
 
+def _epoch(program: Program, task: Task) -> tuple[dict[str, float], Tensor]:
+    """Return the losses of an epoch and the logits after it; all nan if the method noticed that it has diverged."""
+    try:
+        losses = {name: float(value) for name, value in program.epoch(task).items()}
+        return losses, program.evaluate(task)
+    except NotFiniteError:
+        if world().size > 1:  # the others may be waiting for this process
+            raise
+        return {"loss": nan}, task.x.new_full((len(task.x), task.num_classes), nan)
+
+
 def train(
     program: Program,
     task: Task,
@@ -184,8 +195,8 @@ def train(
         while not state.is_over:
             if program.evaluated is None:  # else the epoch has its logits already: no mode to change in many modules
                 program.train()
-            losses = {name: float(value) for name, value in program.epoch(task).items()}
-            (measured,) = monitor(program.evaluate(task)[None])
+            losses, logits = _epoch(program, task)
+            (measured,) = monitor(logits[None])
             if state.add(EpochRecord(epoch=len(state.history), losses=losses, **measured)):
                 state.best_state = {name: value.detach().clone() for name, value in program.state_dict().items()}
             if checkpoint is not None:

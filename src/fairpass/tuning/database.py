@@ -2,10 +2,13 @@
 
 import hashlib
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from optuna.storages import RDBStorage
@@ -22,14 +25,17 @@ _WAIT = 60  # seconds, while others write or hold the lock
 def connect(storage: str) -> RDBStorage:
     """Open the database at a URL, or the SQLite file at a path, and create Optuna's tables if it has none."""
     url = database_url(storage)
-    if is_file := url.startswith(_SQLITE):
-        Path(url.removeprefix(_SQLITE)).parent.mkdir(parents=True, exist_ok=True)
-    arguments = {"timeout": _WAIT} if is_file else {"connect_timeout": _REACHABLE}
+    options: dict[str, Any] = {"connect_args": {"connect_timeout": _REACHABLE}}
+    if url.startswith(_SQLITE):
+        path = url.removeprefix(_SQLITE) if "://" in storage else storage
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        # By its path, which may have marks that mean something in a URL.
+        options = {"creator": partial(sqlite3.connect, path, timeout=_WAIT, check_same_thread=False)}
     engine = None
     try:
-        engine = create_engine(url, connect_args=arguments)
+        engine = create_engine(url, **options)
         with exclusive(engine, "tables"):  # processes that create them at the same time get in each other's way
-            return RDBStorage(url, engine_kwargs={"connect_args": arguments})
+            return RDBStorage(url.replace("{", "{{").replace("}", "}}"), engine_kwargs=options)  # it formats the URL
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         hint = "pip install 'fairpass[postgresql]': " if url.startswith("postgresql") else ""
         raise ValueError(masked(f"'storage' must be a file or a database URL (got {url!r}: {hint}{error})")) from None
@@ -43,7 +49,7 @@ def connect(storage: str) -> RDBStorage:
 def database_url(storage: str) -> str:
     """Return the URL of a path, or a URL with the driver that fairpass[postgresql] installs."""
     if "://" not in storage:
-        return f"{_SQLITE}{storage}"
+        return f"{_SQLITE}{storage.replace('?', '_')}"
     scheme, _, rest = storage.partition("://")
     if scheme in ("postgresql", "postgres"):
         # SQLAlchemy's own choice is an older driver; it is left to those who have only that.

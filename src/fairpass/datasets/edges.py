@@ -21,16 +21,22 @@ _SECONDS = 1e8  # larger numbers in a third column are times, not weights
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class EdgeOrigin:
+    """Where edges come from, and what was left out."""
+
+    origin: dict[str, str | None] | None = None
+    dangling: int = 0  # edges that were left out because an end is not a node
+    ignored: tuple[str, ...] = ()  # columns that were not used
+
+
 @dataclass(frozen=True)
-class EdgeList:
+class EdgeList(EdgeOrigin):
     """One entry per edge: the positions of both ends among the nodes, and the weight if edges have one."""
 
     source: Ints
     target: Ints
     weight: Floats | None = None
-    origin: dict[str, str | None] | None = None
-    dangling: int = 0  # edges that were left out because an end is not a node
-    ignored: tuple[str, ...] = ()  # columns that were not used
 
 
 def header_names(is_node: Callable[[str], bool], options: TableOptions | None = None) -> HeaderNames:
@@ -68,7 +74,7 @@ def edge_list(edges: Table, ids: "pd.Index[Any]", options: TableOptions, *, as_t
     the `ids` of the nodes are text, and the ends are compared with them as text.
     """
     ends = edge_ends(edges, options.source, options.target)
-    if edges.frame.empty:
+    if not len(edges):
         logger.warning("'edges' has no rows: the graph has no edges")
     weight = None if options.edge_weight is None else edge_weights(edges[options.edge_weight])
     ignored = unused_columns(edges, options)
@@ -82,7 +88,7 @@ def edge_list(edges: Table, ids: "pd.Index[Any]", options: TableOptions, *, as_t
     if dangling:
         logger.warning("edges whose ends are not both nodes are left out: %s of %s", f"{dangling:,}", f"{len(known):,}")
         source, target, weight = source[known], target[known], None if weight is None else weight[known]
-    return EdgeList(source, target, weight, edges.origin, dangling, tuple(ignored))
+    return EdgeList(source, target, weight, origin=edges.origin, dangling=dangling, ignored=tuple(ignored))
 
 
 def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Column]:

@@ -85,15 +85,21 @@ def first_missing(column: Column) -> str:
     return f"{missing.sum()} missing, first in row {np.argmax(missing)}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class RemovedEdges:
+    """What makes a table of edges differ from the undirected graph that it becomes."""
+
+    self_loops_removed: int
+    duplicate_edges_merged: int
+    one_way_pairs: int  # pairs of nodes whose edges all have the same direction
+
+
 @dataclass(frozen=True)
-class SimpleGraph:
+class SimpleGraph(RemovedEdges):
     """An undirected graph, every edge in both directions and sorted, and what was removed from it."""
 
     edge_index: Ints
     edge_weight: Floats | None  # the sum over all edges between two nodes
-    self_loops_removed: int
-    duplicate_edges_merged: int
-    one_way_pairs: int  # pairs of nodes whose edges all have the same direction
 
     @property
     def mean_weight(self) -> float | None:

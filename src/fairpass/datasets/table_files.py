@@ -50,6 +50,9 @@ class Table:
     def columns(self) -> list[str]:
         return [str(column) for column in self.frame.columns]
 
+    def __len__(self) -> int:
+        return len(self.frame)
+
     def __contains__(self, column: str) -> bool:
         return column in self.frame.columns
 

@@ -3,17 +3,19 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from fairpass.datasets.column_encoding import as_text
 from fairpass.datasets.column_names import END_WORDS, WEIGHT_WORDS, named
-from fairpass.datasets.graph import Column, Floats, Ints, first_missing, listed, positions
+from fairpass.datasets.graph import Bools, Column, Floats, Ints, listed, missing_text, positions
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_files import HeaderNames, Table
 from fairpass.errors import DataError
+
+WeightProblem = Literal["missing", "number", "positive", "finite"]
 
 _LOOKED_AT = 1_000  # rows that say whether a column has numbers
 _SECONDS = 1e8  # larger numbers in a third column are times, not weights
@@ -103,19 +105,30 @@ def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Colu
 
 def edge_weights(column: Column) -> Floats:
     """Return a column of weights as numbers, which must all be positive and finite."""
-    name = f"column {column.name!r} of 'edges'"
-    if column.isna().any():
-        raise DataError(f"{name} must have a weight for each edge ({first_missing(column)})")
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    for wrong, what in ((np.isnan(numbers), "must contain numbers"), (~(numbers > 0), "must be positive")):
+    problems: dict[WeightProblem, Bools] = {
+        "missing": column.isna().to_numpy(dtype=bool),
+        "number": np.isnan(numbers),
+        "positive": ~(numbers > 0),
+        "finite": np.isinf(numbers),
+    }
+    for problem, wrong in problems.items():
         if wrong.any():
             row = int(np.argmax(wrong))
-            more = f", and {int(wrong.sum()) - 1:,} more" if wrong.sum() > 1 else ""
-            got = f"got {listed(column.iloc[[row]].tolist())} in row {row}{more}"
-            raise DataError(f"{name} {what} to be the weight of edges ({got})")
-    if np.isinf(numbers).any():
-        raise DataError(f"{name} must be finite (got inf in row {int(np.argmax(np.isinf(numbers)))})")
+            raise weight_error(str(column.name), problem, int(wrong.sum()), row, column.iloc[[row]].tolist()[0])
     return numbers
+
+
+def weight_error(column: str, problem: WeightProblem, count: int, row: int, value: Any) -> DataError:
+    """Return the error of weights that cannot be used: how many, and the first of them."""
+    name = f"column {column!r} of 'edges'"
+    if problem == "missing":
+        return DataError(f"{name} must have a weight for each edge ({missing_text(count, row)})")
+    if problem == "finite":
+        return DataError(f"{name} must be finite (got inf in row {row})")
+    what = "must contain numbers" if problem == "number" else "must be positive"
+    more = f", and {count - 1:,} more" if count > 1 else ""
+    return DataError(f"{name} {what} to be the weight of edges (got {listed([value])} in row {row}{more})")
 
 
 def unused_columns(edges: Table, options: TableOptions) -> list[str]:

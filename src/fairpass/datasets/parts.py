@@ -7,7 +7,7 @@ rows, then its halo, the nodes of other parts that have an edge to it.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -175,12 +175,16 @@ def local_columns(neighbours: Ints, low: int, high: int) -> tuple[NDArray[np.int
     """Return numbers of nodes as columns of the part that owns `low` to `high`, and its halo."""
     is_own = (neighbours >= low) & (neighbours < high)
     halo = np.unique(neighbours[~is_own])
-    if high - low + len(halo) > np.iinfo(np.int32).max:
-        raise DataError(f"'parts' must be larger: a part may have 2^31 nodes (got {high - low:,} and {len(halo):,})")
+    check_columns(high - low, len(halo))
     columns = np.empty(len(neighbours), np.int32)
     columns[is_own] = neighbours[is_own] - low
     columns[~is_own] = high - low + np.searchsorted(halo, neighbours[~is_own])
     return columns, halo
+
+
+def check_columns(own: int, halo: int) -> None:
+    if own + halo > np.iinfo(np.int32).max:
+        raise DataError(f"'parts' must be larger: a part may have 2^31 nodes (got {own:,} and {halo:,})")
 
 
 def part_statistics(part: GraphPart) -> dict[str, int]:
@@ -210,17 +214,55 @@ def write_parts(graph: GraphArrays, directory: PathLike, parts: int) -> Manifest
         )
         stored.append(write_arrays(part_directory(directory, number), part.arrays()))
         statistics.append(part_statistics(part))
+    shared: dict[str, Any] = {name: getattr(graph, name) for name in _SHARED}
+    return write_manifest(
+        directory,
+        offsets=offsets,
+        num_edges=len(source),
+        **shared,
+        y=graph.y,
+        sens=graph.sens,
+        parts=statistics,
+        files=stored,
+    )
+
+
+def write_manifest(
+    directory: PathLike,
+    *,
+    offsets: tuple[int, ...],
+    num_edges: int,
+    feature_names: list[str],
+    y: Ints,
+    sens: Ints,
+    parts: Sequence[Mapping[str, int]],
+    files: Sequence[Mapping[str, StoredFile]],
+    **shared: Any,
+) -> Manifest:
+    """Write the manifest of parts whose files are all there, with the statistics of the graph."""
+    counted = {
+        "labels": _counts(y, shared["label_names"]),
+        "unlabelled": int((y < 0).sum()),
+        "groups": _counts(sens, shared["group_names"]),
+        "unknown_group": int((sens < 0).sum()),
+    }
     described = {
         "offsets": offsets,
-        "num_edges": len(source),
-        "num_features": graph.x.shape[1],
-        **{name: getattr(graph, name) for name in _SHARED},
-        "statistics": {"parts": statistics},
-        "files": tuple(stored),
+        "num_edges": num_edges,
+        "num_features": len(feature_names),
+        "feature_names": feature_names,
+        **shared,
+        "statistics": {"parts": list(parts), **counted},
+        "files": tuple(files),
     }
     manifest = Manifest(graph=graph_id(described), **described)
     manifest.write(directory)
     return manifest
+
+
+def _counts(codes: Ints, names: Sequence[str]) -> dict[str, int]:
+    counts = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
+    return {str(name): count for name, count in zip(names, counts, strict=False)}
 
 
 def join_parts(directory: PathLike) -> GraphArrays:

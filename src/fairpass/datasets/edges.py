@@ -95,12 +95,20 @@ def edge_list(edges: Table, ids: "pd.Index[Any]", options: TableOptions, *, as_t
 
 def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Column]:
     """Return both ends of each edge: the columns with these names, by default the first two."""
+    first, second = end_names(edges, source, target)
+    return [edges[first], edges[second]]
+
+
+def end_names(edges: Table, source: str | None, target: str | None) -> tuple[str, str]:
+    """Return the names of the columns with the ends of edges, which must exist."""
     if len(edges.columns) < 2:
         raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
     source, target = source or edges.columns[0], target or edges.columns[1]
     if source == target:
         raise DataError(f"'source' and 'target' must be different columns of 'edges' (both are {source!r})")
-    return [edges[source], edges[target]]
+    for column in (source, target):
+        edges.check(column)
+    return source, target
 
 
 def edge_weights(column: Column) -> Floats:

@@ -166,7 +166,7 @@ def feature_columns(nodes: Table, options: TableOptions, sensitive_title: str) -
     taken = {column for columns in options.roles.values() for column in columns}
     candidates = nodes.columns if options.features is None else list(options.features)
     for column in [*candidates, *options.drop, *options.columns]:
-        nodes[column]  # raises if it does not exist
+        nodes.check(column)
     if options.keep_sensitive:
         taken.discard(sensitive_title)
         candidates += [sensitive_title] if sensitive_title not in candidates else []

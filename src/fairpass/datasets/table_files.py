@@ -58,9 +58,13 @@ class Table:
         return column in self.frame.columns
 
     def __getitem__(self, column: str) -> Column:
+        self.check(column)
+        return self.frame[column]
+
+    def check(self, column: str) -> None:
+        """Refuse a column that does not exist."""
         if column not in self:
             raise DataError(f"'{self.name}' has no column {column!r}: {did_you_mean(column, self.columns)}")
-        return self.frame[column]
 
 
 def read_table(

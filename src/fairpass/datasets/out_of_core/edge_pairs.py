@@ -26,12 +26,8 @@ class EdgeTable:
     engine: Engine
     edges: StoredTable
     nodes: StoredTable
+    ends: tuple[str, str]  # the columns with them
     options: TableOptions
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        columns = self.edges.columns
-        return self.options.source or columns[0], self.options.target or columns[1]
 
     @property
     def _numbered(self) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairpass.datasets.column_encoding import as_text
-from fairpass.datasets.edges import EdgeOrigin, edge_ends, header_names
+from fairpass.datasets.edges import EdgeOrigin, end_names, header_names
 from fairpass.datasets.encoding import Encoding
-from fairpass.datasets.graph import Ints, RemovedEdges
+from fairpass.datasets.graph import GraphArrays, Ints, RemovedEdges
 from fairpass.datasets.node_arrays import NodeArrays
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.out_of_core.edge_pairs import EdgeTable, write_pairs
@@ -36,6 +36,7 @@ from fairpass.datasets.parts import (
     stored_file,
     write_arrays,
     write_manifest,
+    write_parts,
 )
 from fairpass.datasets.tables import table_provenance, text_columns
 from fairpass.errors import DataError
@@ -80,11 +81,19 @@ def partition(
         if not Path(path).is_file():
             raise DataError(f"'{name}': there is no file {str(path)!r}")
     request = Request(Path(nodes), Path(edges), chosen, parts)
-    folder = open_directory(Path(directory), request)
+    folder = open_directory(Path(directory), request.document())
     if (Path(directory) / MANIFEST).exists():
         shutil.rmtree(folder)
         return Manifest.read(directory)
     return _Partition(request, Path(directory), Work(folder, progress), limit).run()
+
+
+def partition_graph(graph: GraphArrays, directory: PathLike, *, parts: int, made_from: Mapping[str, Any]) -> Manifest:
+    """Write a graph that is in memory in parts; a directory that was made from anything else is refused."""
+    folder = open_directory(Path(directory), {"graph": dict(made_from), "parts": parts})
+    manifest = write_parts(graph, directory, parts)
+    shutil.rmtree(folder)
+    return manifest
 
 
 class _Partition:
@@ -96,19 +105,22 @@ class _Partition:
 
     def run(self) -> Manifest:
         table = self._nodes_table()
+        self.work.total = _STEPS + len(table.columns) + 2 * self.request.parts
         check_memory(len(table), self.memory)
         if self.request.parts > len(table):
             got = f"(got {self.request.parts})"
             raise DataError(f"'parts' must be between 1 and the number of nodes, {len(table)} {got}")
         edges = self._edges_table(table)
-        edge_ends(edges, self.options.source, self.options.target)  # they must exist
+        ends = end_names(edges, self.options.source, self.options.target)
+        if self.options.edge_weight is not None:
+            edges.check(self.options.edge_weight)
         nodes = read_nodes(self.work, table, self.options)
         self.work.total = _STEPS + count_columns(table, self.options, nodes.grouping) + 2 * self.request.parts
         ids = write_ids(self.work, table, self.options)
         encoding, files = encode_columns(self.work, table, self.options, nodes)
         table.forget()
         with Engine.open(self.work.folder, self.memory) as engine:
-            found = EdgeTable(engine, edges, table, self.options)
+            found = EdgeTable(engine, edges, table, ends, self.options)
             counts = self._pairs(found)
             degrees = self._degrees(engine, len(table))
             offsets = balanced_offsets(degrees, self.request.parts)
@@ -131,8 +143,10 @@ class _Partition:
 
     def _edges_table(self, nodes: StoredTable) -> StoredTable:
         def make() -> dict[str, Any]:
-            texts = None if self.options.id is None else as_text(nodes[self.options.id])
-            names = header_names(lambda cell: texts is not None and bool((texts == cell).any()), self.options)
+            def is_node(cell: str) -> bool:  # asked about the first row of a text file
+                return self.options.id is not None and bool((as_text(nodes[self.options.id]) == cell).any())
+
+            names = header_names(is_node, self.options)
             return import_table(self.request.edges, "edges", self.work.path("edges.parquet"), self.options, names)
 
         return StoredTable.load("edges", self.work.step("edges-table", "Reading the table of edges", make), str)

@@ -1,5 +1,6 @@
 """What a directory of parts is made from: the same command continues it, and another one is refused."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,12 @@ def _identity(path: Path) -> dict[str, Any]:
     return {"path": str(path.resolve()), "bytes": about.st_size, "modified": about.st_mtime_ns}
 
 
-def open_directory(directory: Path, request: Request) -> Path:
-    """Return the directory for the work on a request, new or as an earlier session left it.
+def open_directory(directory: Path, wanted: Mapping[str, Any]) -> Path:
+    """Return the directory for the work on what is wanted, new or as an earlier session left it.
 
     A directory with anything else in it is refused.
     """
-    wanted, path = request.document(), directory / _FILE
+    path = directory / _FILE
     if path.exists():
         stored = read_document(path, KIND, dict)
         different = [key for key in wanted if stored.get(key) != wanted[key]]

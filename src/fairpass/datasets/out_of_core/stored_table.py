@@ -41,7 +41,7 @@ class StoredTable(Table):
         return self.rows
 
     def __getitem__(self, column: str) -> Column:
-        super().__getitem__(column)  # raises if it does not exist
+        self.check(column)
         if column not in self._read:
             while len(self._read) >= _KEPT:
                 self._read.pop(next(iter(self._read)))

@@ -67,7 +67,5 @@ def _show(manifest: "Manifest", out: Path) -> None:
         for number, about in enumerate(manifest.statistics["parts"])
     ]
     section(f"{manifest.num_nodes:,} nodes, {manifest.num_edges // 2:,} edges", table(columns, lines))
-    print_line(
-        "\nEdges are counted in both directions here; the halo are nodes of other parts with an edge to this one."
-    )
+    print_line("\nA part's edges count in both directions; its halo are the nodes of other parts with an edge to it.")
     print_line(f"The parts are in {out}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from fairpass.datasets.out_of_core.request import SPILL
 from fairpass.errors import DataError
 from fairpass.files import atomic_path
 
@@ -50,7 +51,7 @@ class Engine:
         connection = duckdb.connect()
         try:
             connection.execute(f"SET memory_limit = '{int(memory * _SHARE / 1e6)}MB'")
-            connection.execute(f"SET temp_directory = {text(folder / 'spill')}")
+            connection.execute(f"SET temp_directory = {text(folder / SPILL)}")
             connection.execute("SET preserve_insertion_order = false")
             yield cls(connection, folder)
         finally:
@@ -76,7 +77,7 @@ class Engine:
     def write(self, query: str, path: Path) -> None:
         """Write the rows of a query to a Parquet file, in any order."""
         with atomic_path(path) as temporary, self._own_words():
-            self._connection.execute(f"COPY ({query}) TO {text(temporary)} (FORMAT parquet)")
+            self._connection.execute(f"COPY ({query}) TO {text(temporary)} (FORMAT parquet, USE_TMP_FILE false)")
 
     @contextmanager
     def _own_words(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """What a directory of parts is made from: the same command continues it, and another one is refused."""
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from fairpass.files import read_document, write_document
 KIND = "fairpass partition"
 _FILE = "partition.json"
 _WORK = ".partition"
+SPILL = "spill"  # what does not fit in memory, in the directory of the work
 
 
 @dataclass(frozen=True)
@@ -57,4 +59,7 @@ def open_directory(directory: Path, wanted: Mapping[str, Any]) -> Path:
         write_document(path, {"kind": KIND, **wanted})
     work = directory / _WORK
     work.mkdir(exist_ok=True)
+    for unfinished in [*work.glob("**/.*.tmp"), *directory.glob("part-*/.*.tmp")]:  # of a session that was killed
+        unfinished.unlink()
+    shutil.rmtree(work / SPILL, ignore_errors=True)
     return work

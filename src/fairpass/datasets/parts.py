@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairpass.datasets.graph import Bools, GraphArrays, Ints
+from fairpass.datasets.npy_files import write_npy
 from fairpass.errors import DataError
-from fairpass.files import PathLike, atomic_path, read_document, sha256, write_document
+from fairpass.files import PathLike, read_document, sha256, write_document
 
 KIND = "fairpass parts"
 MANIFEST = "manifest.json"
@@ -141,8 +142,7 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, 
     stored = {}
     for name, array in arrays.items():
         path = folder / f"{name}.npy"
-        with atomic_path(path) as temporary, temporary.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
+        write_npy(path, array.shape, array.dtype, [array])
         stored[name] = stored_file(path)
     return stored
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from fairpass.datasets.graph import Ints
+from fairpass.datasets.npy_files import new_npy, read_rows, write_npy
 from fairpass.datasets.out_of_core.engine import Engine, parquet
-from fairpass.datasets.out_of_core.work import new_npy, read_rows, spans, write_npy
+from fairpass.datasets.out_of_core.work import spans
 from fairpass.datasets.parts import check_columns, write_arrays
 
 _ENTRIES = 8_000_000  # edges that are handled at once

@@ -21,9 +21,10 @@ from fairpass.datasets.encoding import (
 from fairpass.datasets.graph import Column, checked_ids
 from fairpass.datasets.grouping import Grouping
 from fairpass.datasets.node_arrays import NodeArrays
+from fairpass.datasets.npy_files import write_npy
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.out_of_core.stored_table import StoredTable
-from fairpass.datasets.out_of_core.work import Work, spans, write_npy
+from fairpass.datasets.out_of_core.work import Work, spans
 from fairpass.datasets.parts import write_arrays
 from fairpass.datasets.splits import Split
 from fairpass.datasets.target_column import TargetColumn, TrainingLabels

@@ -13,6 +13,7 @@ from fairpass.datasets.edges import EdgeOrigin, end_names, header_names
 from fairpass.datasets.encoding import Encoding
 from fairpass.datasets.graph import GraphArrays, Ints, RemovedEdges
 from fairpass.datasets.node_arrays import NodeArrays
+from fairpass.datasets.npy_files import read_rows, write_npy
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.out_of_core.edge_pairs import EdgeTable, write_pairs
 from fairpass.datasets.out_of_core.edge_parts import degrees_of, write_part_edges
@@ -27,7 +28,7 @@ from fairpass.datasets.out_of_core.node_columns import (
 )
 from fairpass.datasets.out_of_core.request import Request, open_directory
 from fairpass.datasets.out_of_core.stored_table import StoredTable
-from fairpass.datasets.out_of_core.work import Progress, Work, read_rows, spans, write_npy
+from fairpass.datasets.out_of_core.work import Progress, Work, spans
 from fairpass.datasets.parts import (
     MANIFEST,
     Manifest,

@@ -25,6 +25,10 @@ _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _DISK_FULL = ("No space left on device", "max_temp_directory_size")
 
 
+class TooLittleMemoryError(DataError):
+    """The same work can go on with more memory."""
+
+
 def bytes_of(memory: str) -> int:
     """Return an amount of memory such as "8GB" as a number of bytes."""
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
@@ -90,7 +94,9 @@ class Engine:
             if any(sign in message for sign in _DISK_FULL):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder)) from error
             if isinstance(error, duckdb.OutOfMemoryException):
-                raise DataError(f"'memory' must be larger for these tables ({message.splitlines()[0]})") from error
+                raise TooLittleMemoryError(
+                    f"'memory' must be larger for these tables ({message.splitlines()[0]})"
+                ) from error
             raise DataError(f"the tables cannot be read ({message.splitlines()[0]})") from error
 
 

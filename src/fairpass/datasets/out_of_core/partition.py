@@ -17,7 +17,7 @@ from fairpass.datasets.npy_files import read_rows, write_npy
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.out_of_core.edge_pairs import EdgeTable, write_pairs
 from fairpass.datasets.out_of_core.edge_parts import degrees_of, write_part_edges
-from fairpass.datasets.out_of_core.engine import Engine, bytes_of
+from fairpass.datasets.out_of_core.engine import Engine, TooLittleMemoryError, bytes_of
 from fairpass.datasets.out_of_core.importing import import_table
 from fairpass.datasets.out_of_core.node_columns import (
     check_memory,
@@ -26,7 +26,7 @@ from fairpass.datasets.out_of_core.node_columns import (
     read_nodes,
     write_ids,
 )
-from fairpass.datasets.out_of_core.request import Request, open_directory
+from fairpass.datasets.out_of_core.request import Request, discard, is_new, open_directory
 from fairpass.datasets.out_of_core.stored_table import StoredTable
 from fairpass.datasets.out_of_core.work import Progress, Work, spans
 from fairpass.datasets.parts import (
@@ -39,6 +39,7 @@ from fairpass.datasets.parts import (
     write_manifest,
     write_parts,
 )
+from fairpass.datasets.table_files import table_file
 from fairpass.datasets.tables import table_provenance, text_columns
 from fairpass.errors import DataError
 from fairpass.files import PathLike
@@ -78,15 +79,23 @@ def partition(
     if parts < 1:
         raise DataError(f"'parts' must be at least 1 (got {parts})")
     limit = bytes_of(memory)
-    for name, path in (("nodes", nodes), ("edges", edges)):
-        if not Path(path).is_file():
-            raise DataError(f"'{name}': there is no file {str(path)!r}")
+    for name, source in (("nodes", nodes), ("edges", edges)):
+        table_file(source, name)  # raises if there is none
     request = Request(Path(nodes), Path(edges), chosen, parts)
-    folder = open_directory(Path(directory), request.document())
-    if (Path(directory) / MANIFEST).exists():
+    out = Path(directory)
+    new = is_new(out)
+    folder = open_directory(out, request.document())
+    if (out / MANIFEST).exists():
         shutil.rmtree(folder)
-        return Manifest.read(directory)
-    return _Partition(request, Path(directory), Work(folder, progress), limit).run()
+        return Manifest.read(out)
+    try:
+        return _Partition(request, out, Work(folder, progress), limit).run()
+    except TooLittleMemoryError:
+        raise
+    except DataError:
+        if new:
+            discard(out)
+        raise
 
 
 def partition_graph(graph: GraphArrays, directory: PathLike, *, parts: int, made_from: Mapping[str, Any]) -> Manifest:

@@ -39,6 +39,17 @@ def _identity(path: Path) -> dict[str, Any]:
     return {"path": str(path.resolve()), "bytes": about.st_size, "modified": about.st_mtime_ns}
 
 
+def discard(directory: Path) -> None:
+    """Remove all that a request has left, so that a corrected one can have the directory."""
+    for folder in (directory / _WORK, *directory.glob("part-*")):
+        shutil.rmtree(folder, ignore_errors=True)
+    (directory / _FILE).unlink(missing_ok=True)
+
+
+def is_new(directory: Path) -> bool:
+    return not (directory / _FILE).exists()
+
+
 def open_directory(directory: Path, wanted: Mapping[str, Any]) -> Path:
     """Return the directory for the work on what is wanted, new or as an earlier session left it.
 

@@ -46,6 +46,11 @@ class GraphOptions:
         self.nodes: Path | None = values.get("nodes")
         self.edges: Path | None = values.get("edges")
 
+    @property
+    def parts(self) -> Path | None:
+        """The directory of a graph in parts, if one is named."""
+        return Path(self.name) if self.name is not None and Path(self.name).is_dir() else None
+
     @staticmethod
     def parameters() -> list[inspect.Parameter]:
         columns = dict.fromkeys(("sensitive", "features", "drop"), list[str])
@@ -66,6 +71,12 @@ class GraphOptions:
     def load_arrays(self, **defaults: Any) -> "GraphArrays":
         """Return the graph, without importing torch; `defaults` are arguments for what the user did not give."""
         arguments = defaults | self.given
+        if self.parts is not None:
+            self._only({"name"}, f"the graph in parts {self.name!r}: it was read by `fairpass partition`")
+            with working("Joining the parts"):
+                from fairpass.datasets.parts import join_parts
+
+                return join_parts(self.parts)
         if self.name is not None:
             self._only(_OF_BENCHMARKS, f"the benchmark {self.name!r}: only own tables have it")
             with working("Starting"):

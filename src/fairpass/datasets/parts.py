@@ -128,7 +128,7 @@ def read_part(directory: PathLike, number: int, manifest: Manifest | None = None
         if path.stat().st_size != expected.bytes or (verify and sha256(path) != expected.sha256):
             raise DataError(f"'{path}' must be the file that the manifest names (its content is not what was written)")
         try:
-            found[name] = np.load(path, mmap_mode="r", allow_pickle=False)
+            found[name] = np.load(path, mmap_mode="c", allow_pickle=False)
         except (ValueError, OSError) as error:
             raise DataError(f"'{path}' must hold an array ({error})") from None
     try:

@@ -80,21 +80,28 @@ class NodeClassifier(Estimator, ABC):
         if not is_available(training.device):
             raise ValueError(f"'device' must be available on this machine (got {training.device!r})")
         task = Task(data, training.device)
-        header = self._describe(task, data)
-        self._check_task(task)
+        header = self.describe(task, fingerprint(data))
         if self.candidates(None, 0):
+            self._check_task(task)
             tried = fit_candidates(self, data, callbacks, checkpoint)
             best = tried[0].classifier
             found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
             header |= {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
             self._assume(best.program_, best.history_, {**best._header, **header})
             return self
-        store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
-        with seeded(training.seed, deterministic=training.deterministic):
-            program = self.build(task).to(task.device)
-            progress = train(program, task, training, callbacks=callbacks, checkpoint=store)
-        self._accept(program, progress, header, task)
+        self.train_on(task, header, callbacks, checkpoint)
         return self
+
+    def train_on(
+        self, task: Task, header: dict[str, Any], callbacks: Sequence[Callback], checkpoint: FilePath | None
+    ) -> None:
+        """Train on a graph as methods see it, given what `describe` says of it."""
+        self._check_task(task)
+        store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
+        with seeded(self.training.seed, deterministic=self.training.deterministic):
+            program = self.build(task).to(task.device)
+            progress = train(program, task, self.training, callbacks=callbacks, checkpoint=store)
+        self._accept(program, progress, header, task)
 
     @torch.no_grad()
     def predict_proba(
@@ -248,18 +255,18 @@ class NodeClassifier(Estimator, ABC):
 
     def is_fit_of(self, candidate: "NodeClassifier", data: Data) -> bool:
         """Return whether this is what fitting `candidate` to a graph results in."""
-        wanted = candidate._describe(Task(data, candidate.training.device), data)
+        wanted = candidate.describe(Task(data, candidate.training.device), fingerprint(data))
         return _identity(self._header) == _identity(wanted)
 
-    def _describe(self, task: Task, data: Data) -> dict[str, Any]:
-        """Return what is known before a fit begins."""
+    def describe(self, task: Task, graph: str) -> dict[str, Any]:
+        """Return what is known before a fit begins, given the fingerprint of the graph."""
         return {
             "method": self.name,
             "parameters": stored_parameters(self.hyperparameters),
             "training": self.training.to_dict(),
             "sizes": task.sizes(),
-            "fingerprint": fingerprint(data),
-            "provenance": data.get("provenance"),
+            "fingerprint": graph,
+            "provenance": task.provenance,
             "versions": {"fairpass": __version__, **{name: version(name) for name in _LIBRARIES}},
         }
 

@@ -16,6 +16,7 @@ from fairpass.nn.validation import check_buffers
 from fairpass.parameters import Choice, Integers, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import ReferenceName, UnknownGroup, group_shares
+from fairpass.world import world
 
 Penalty = Literal["l2", "l1"]
 
@@ -59,6 +60,7 @@ class FMP(NodeClassifier):
     name = "fmp"
     summary = "message passing with a primal-dual step towards equal mean predictions"
     takes_edge_weights = True
+    trains_in_parts = True
     stage = "in-processing"
     needs_groups = "prediction"
     switched_off: ClassVar[Mapping[str, Any]] = {"lambda_f": 0.0}
@@ -177,7 +179,7 @@ class GroupGaps:
         self.inverse = torch.linalg.pinv(gram, rtol=1e-9, hermitian=True).to(self.transposed)
 
     def __call__(self, values: Tensor) -> Tensor:
-        return self.transposed.mT @ values
+        return world().total(self.transposed.mT @ values)
 
     def gradient(self, u: Tensor, probabilities: Tensor) -> Tensor:
         """Return the gradient of `<u, D softmax(F)>` in `F`, `(N, c)`, given `softmax(F)`."""

@@ -25,6 +25,7 @@ from fairpass.nn.fairness import FairnessTerm, RecordedTerm, Reference, Replayed
 from fairpass.nn.layers import as_kernel_argument
 from fairpass.nn.operators import OperatorKind, SparseOperator
 from fairpass.parameters import Choice, Declared, Dimension, LogUniform, parameter
+from fairpass.world import world
 
 Step = Literal["paper", "stable"]
 Bandwidth = Literal["fixed", "adaptive"]
@@ -188,7 +189,8 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
             got = f"shape {tuple(x_in.shape)}, {x_in.dtype}"
             raise ValueError(f"'x_in' must be a float32 or float64 tensor (N, c) (got {got})")
         term_at = self._terms(self._groups(x_in, sens), reference)
-        usable = x_in.detach().abs().amax((-2, -1), keepdim=True) < _LARGEST
+        is_small = x_in.detach().abs().amax((-2, -1), keepdim=True) < _LARGEST
+        usable = world().smallest(is_small.int()).bool()  # as whole numbers: a comparison may lose a nan
         if bool(usable.all()):
             return self._propagate(x_in, graph, term_at)
         # Training has diverged: nan tells so, and the other members of a population go on.
@@ -261,7 +263,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
             # h_s(F) - h_s(moved), the operator being symmetric.
             both = F + moved
             slope = torch.sub(both, x_in, alpha=2) + self.lambda_s * (both - smoothed - next_smoothed)
-            gained = ((F - moved) * slope).sum((-2, -1)) / 2
+            gained = world().total(((F - moved) * slope).sum((-2, -1))) / 2
             lowered = term.stays_below(moved, at_most, F, gained, is_exact=is_exact)
         if bool(lowered.all()):
             return moved, next_smoothed

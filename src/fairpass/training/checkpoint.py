@@ -15,6 +15,7 @@ from fairpass.errors import ModelFileError
 from fairpass.training.history import History
 from fairpass.training.program import Program
 from fairpass.training.tensors import read_tensors, write_tensors
+from fairpass.world import world
 
 if TYPE_CHECKING:
     from fairpass.training.loop import FitState
@@ -45,7 +46,7 @@ class Checkpoint:
             self.write()
 
     def write(self) -> None:
-        if self._latest is None:
+        if self._latest is None or world().rank:  # all processes have the same
             return
         buffer = io.BytesIO()
         torch.save(self._latest, buffer)
@@ -56,13 +57,10 @@ class Checkpoint:
 
     def restore(self, program: Program, state: "FitState") -> bool:
         """Put a stored fit back in place; return whether there was one."""
-        if not self.path.exists():
+        content = world().broadcast(world().agree(self._read))
+        if content is None:
             return False
-        tensors, header = read_tensors(self.path, _KIND)
-        if header["identity"] != self.identity:
-            hint = "it belongs to another method, setting, graph or version); remove it to start again"
-            raise ModelFileError(f"'{self.path}' must be a checkpoint of this very fit ({hint}")
-        stored = torch.load(io.BytesIO(tensors["fit"].numpy().tobytes()), map_location="cpu", weights_only=True)
+        stored = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         program.load_state_dict(stored["program"])
         program.configure(state.training)
         for name, optimizer in program.optimizers.items():
@@ -73,6 +71,19 @@ class Checkpoint:
         state.best_epoch, state.best_state = stored["best_epoch"], stored["best_state"]
         self._latest = _snapshot(program, state)
         return True
+
+    def remove(self) -> None:
+        if world().rank == 0:
+            self.path.unlink(missing_ok=True)
+
+    def _read(self) -> bytes | None:
+        if world().rank or not self.path.exists():
+            return None
+        tensors, header = read_tensors(self.path, _KIND)
+        if header["identity"] != self.identity:
+            hint = "it belongs to another method, setting, graph or version); remove it to start again"
+            raise ModelFileError(f"'{self.path}' must be a checkpoint of this very fit ({hint}")
+        return tensors["fit"].numpy().tobytes()
 
 
 def _snapshot(program: Program, state: "FitState") -> dict[str, Any]:

@@ -19,6 +19,7 @@ from fairpass.training.history import EpochRecord, History
 from fairpass.training.program import Program, scores
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
+from fairpass.world import world
 
 Callback = Callable[[EpochRecord], None]
 
@@ -81,7 +82,7 @@ class EpochMonitor:
         task.check_split("val")
         self.task, self.training = task, training
         self.nodes = task.nodes("val")
-        y, sens = task.y[self.nodes], task.sens[self.nodes]
+        y, sens = world().gather(task.y[self.nodes]), world().gather(task.sens[self.nodes])
         self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
@@ -93,8 +94,9 @@ class EpochMonitor:
     def __call__(self, logits: Tensor) -> list[dict[str, Any]]:
         """Return for each of `(B, N, C)` logits the fields of an `EpochRecord` apart from epoch and losses."""
         # One node without an output makes the epoch useless; nan is never selected.
-        broken = ~logits.isfinite().flatten(1).all(1)
-        on_validation = scores(logits.index_select(1, self.nodes).softmax(-1))
+        broken = ~world().smallest(logits.isfinite().flatten(1).all(1).int()).bool()
+        own = scores(logits.index_select(1, self.nodes).softmax(-1))
+        on_validation = world().gather(own.movedim(1, 0)).movedim(0, 1)
         if bool(broken.any()):
             on_validation[broken] = nan
         thresholds = self._thresholds(on_validation, broken)
@@ -123,10 +125,10 @@ class EpochMonitor:
         if bool(broken.any()):
             logits = logits.masked_fill(broken[:, None, None], 0.0)
         # The squares of huge logits overflow. The kernel's width follows the logits, so scaling changes nothing.
-        largest = logits.abs().amax((1, 2), keepdim=True)
+        largest = world().largest(logits.abs().amax((1, 2), keepdim=True))
         if bool((largest > _LARGEST).any()):
             logits = logits / (largest / _LARGEST).clamp(min=1.0)
-        if logits.shape[-1] == 2 and not bool(logits.sum(-1).any()):
+        if logits.shape[-1] == 2 and not bool(world().largest(logits.sum(-1).any().int())):
             # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at less cost.
             logits = sqrt(2) * logits[..., 1:]
         similar = self.task.groups.similarities(logits, 1 / spread(logits).clamp(min=1e-12))
@@ -195,7 +197,7 @@ def train(
             checkpoint.write()
         raise
     if checkpoint is not None:
-        checkpoint.path.unlink(missing_ok=True)
+        checkpoint.remove()
     if state.selected.epoch < len(state.history) - 1:
         program.load_state_dict(state.best_state)
     program.evaluated = None

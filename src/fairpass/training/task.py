@@ -14,6 +14,7 @@ from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.operators import OperatorKind, SparseOperator, check_edge_index
 from fairpass.nn.validation import check_choice, check_precision
 from fairpass.training.tensors import raw_bytes, to_json
+from fairpass.world import world
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -57,6 +58,7 @@ class Task:
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
         self._operators: dict[OperatorKind, SparseOperator] = {}
+        self.provenance: dict[str, Any] | None = data.get("provenance")
         self.cache: dict[Any, Any] = {}  # what methods derive from the graph once
 
     @property
@@ -96,6 +98,11 @@ class Task:
         return self.nodes("train")
 
     @cached_property
+    def train_count(self) -> int:
+        """The number of training nodes of all processes."""
+        return world().count(len(self.train_nodes))
+
+    @cached_property
     def train_labels(self) -> Tensor:
         return self.y[self.train_nodes]
 
@@ -113,7 +120,7 @@ class Task:
             ("label", self.y[nodes], self.num_classes, self.label_names),
             ("group", self.sens[nodes], self.num_groups, self.group_names),
         ):
-            present = torch.bincount(values[values >= 0], minlength=count).tolist()
+            present = world().total(torch.bincount(values[values >= 0], minlength=count)).tolist()
             lacking = [names[i] if names else str(i) for i in range(count) if not present[i]]
             if lacking:
                 raise DataError(f"every {what} must occur in the '{split}' split (got none of {', '.join(lacking)})")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from fairpass.datasets.graph import Bools, GraphArrays, Ints
+from fairpass.datasets.graph import Bools, GraphArrays, Ints, distinct_sorted
 from fairpass.datasets.npy_files import write_npy
 from fairpass.errors import DataError
 from fairpass.files import PathLike, read_document, sha256, write_document
@@ -174,7 +174,7 @@ def balanced_offsets(degrees: Ints, parts: int) -> tuple[int, ...]:
 def local_columns(neighbours: Ints, low: int, high: int) -> tuple[NDArray[np.int32], Ints]:
     """Return numbers of nodes as columns of the part that owns `low` to `high`, and its halo."""
     is_own = (neighbours >= low) & (neighbours < high)
-    halo = np.unique(neighbours[~is_own])
+    halo = distinct_sorted(neighbours[~is_own])
     check_columns(high - low, len(halo))
     columns = np.empty(len(neighbours), np.int32)
     columns[is_own] = neighbours[is_own] - low

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from fairpass.datasets import GraphArrays, from_tables_arrays
-from fairpass.datasets.out_of_core import edge_parts, work
+from fairpass.datasets.out_of_core import edge_arrays, edge_parts, work
 from fairpass.datasets.out_of_core import partition as partition_module
 from fairpass.datasets.out_of_core.partition import partition
 from fairpass.datasets.parts import Manifest, join_parts
+from fairpass.errors import DataError
 
 PEOPLE, FRIENDS = 120, 400
 FEW = ["age", "job"]  # features of tests that are about edges
@@ -198,3 +199,22 @@ def test_progress_ends_with_the_last_part(tmp_path: Path) -> None:
     assert shares == sorted(shares)
     assert shares[0] == 0
     assert seen[-1][1] == "Writing the nodes of part 1"
+
+
+@pytest.mark.parametrize("case", ["ids", "row numbers", "dangling"])
+def test_from_tables_reads_many_edges_with_the_same_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    edges = friends(since=2001)
+    edges.loc[5, "target"] = "nobody" if case == "dangling" else edges["target"][5]
+    options: dict[str, Any] = {**ROLES, "features": FEW, "dangling": "drop"}
+    if case == "row numbers":
+        edges = edges.assign(**{end: edges[end].str[1:].astype(int) for end in ("source", "target")})
+        options |= {"id": None}
+    tables = write(people(), tmp_path / "n.parquet"), write(edges, tmp_path / "e.parquet")
+    expected = from_tables_arrays(*tables, **options)
+    monkeypatch.setattr(edge_arrays, "MANY_EDGES", 1)
+    assert_same(from_tables_arrays(*tables, **options), expected)
+    if case == "dangling":
+        with pytest.raises(DataError, match="names nodes that do not exist \\(1 ids, 1 edges, first in row 5\\)"):
+            from_tables_arrays(*tables, **options | {"dangling": "error"})

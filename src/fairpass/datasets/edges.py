@@ -76,21 +76,27 @@ def edge_list(edges: Table, ids: "pd.Index[Any]", options: TableOptions, *, as_t
     the `ids` of the nodes are text, and the ends are compared with them as text.
     """
     ends = edge_ends(edges, options.source, options.target)
-    if not len(edges):
-        logger.warning("'edges' has no rows: the graph has no edges")
     weight = None if options.edge_weight is None else edge_weights(edges[options.edge_weight])
     ignored = unused_columns(edges, options)
-    if ignored:
-        logger.warning("columns of 'edges' that are not used: %s", listed(ignored))
     drop = options.dangling == "drop"
     ends = [as_text(end) for end in ends] if as_texts else ends
     source, target = (positions(end, ids, allow_unknown=drop) for end in ends)
     known = (source >= 0) & (target >= 0)
     dangling = int((~known).sum())
+    warn_about_edges(len(known), dangling, ignored)
     if dangling:
-        logger.warning("edges whose ends are not both nodes are left out: %s of %s", f"{dangling:,}", f"{len(known):,}")
         source, target, weight = source[known], target[known], None if weight is None else weight[known]
     return EdgeList(source, target, weight, origin=edges.origin, dangling=dangling, ignored=tuple(ignored))
+
+
+def warn_about_edges(rows: int, dangling: int, ignored: Sequence[str]) -> None:
+    """Log what a user should know about a table of edges."""
+    if not rows:
+        logger.warning("'edges' has no rows: the graph has no edges")
+    if ignored:
+        logger.warning("columns of 'edges' that are not used: %s", listed(ignored))
+    if dangling:
+        logger.warning("edges whose ends are not both nodes are left out: %s of %s", f"{dangling:,}", f"{rows:,}")
 
 
 def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Column]:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from inspect import Signature, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -174,6 +175,10 @@ def _edges(nodes: Table, x: NDArray[np.float32], edges: TableSource | None, opti
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
         return EdgeList(pairs[:, 0], pairs[:, 1], origin=similarity_origin(options.similarity))
+    from fairpass.datasets.out_of_core.edge_arrays import are_many, read_edges
+
+    if are_many(nodes, edges, options):
+        return read_edges(nodes, Path(cast(str, edges)), options)
     kept, texts = (None, None) if options.id is None else (str, as_text(nodes[options.id]))
     names = header_names(lambda cell: texts is not None and bool((texts == cell).any()), options)
     table = read_table(edges, "edges", **reading_options(options), text_columns=kept, names=names)

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fairpass.datasets.edges import WeightProblem, unused_columns, weight_error
-from fairpass.datasets.graph import missing_ends_error, missing_text, unknown_ends_error
+from fairpass.datasets.graph import AnyInts, missing_ends_error, missing_text, unknown_ends_error
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.out_of_core.engine import Engine, name, parquet
 from fairpass.datasets.out_of_core.stored_table import StoredTable
@@ -121,9 +122,23 @@ class EdgeTable:
             f"count(*) FILTER (source = target) FROM {parquet(path)}"
         )
         if dangling and self.options.dangling == "error":
-            for end in self.ends:
-                self._check_end(end)
+            self.check_ends()
         return {"rows": rows, "dangling": dangling, "loops": loops}
+
+    def numbers(self) -> tuple[AnyInts, AnyInts]:
+        """Return the rows of both ends of all edges, in any order, -1 where an end is no node."""
+        query = f"SELECT coalesce(source, -1) AS source, coalesce(target, -1) AS target FROM ({self._numbered})"
+        source, target = (np.empty(len(self.edges), np.min_scalar_type(-len(self.nodes))) for _ in range(2))
+        start = 0
+        for batch in self.engine.batches(query):
+            rows = slice(start, start := start + len(batch["source"]))
+            source[rows], target[rows] = batch["source"], batch["target"]
+        return source, target
+
+    def check_ends(self) -> None:
+        """Refuse edges whose ends are not both nodes."""
+        for end in self.ends:
+            self._check_end(end)
 
     def _check_weights(self, column: str) -> None:
         rows = parquet(self.edges.path, numbered=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairpass.datasets.column_encoding import as_text
-from fairpass.datasets.edges import EdgeOrigin, end_names, header_names
+from fairpass.datasets.edges import EdgeOrigin, end_names, header_names, warn_about_edges
 from fairpass.datasets.encoding import Encoding
 from fairpass.datasets.graph import GraphArrays, Ints, RemovedEdges
 from fairpass.datasets.node_arrays import NodeArrays
@@ -165,8 +165,9 @@ class _Partition:
         numbered, pairs = self.work.path("numbered.parquet"), self.work.path("pairs.parquet")
 
         def number() -> dict[str, Any]:
-            ignored = edges.ignored_columns()
-            return {"ignored": ignored, **edges.write_numbered(numbered)}
+            counts = {"ignored": edges.ignored_columns(), **edges.write_numbered(numbered)}
+            warn_about_edges(counts["rows"], counts["dangling"], counts["ignored"])
+            return counts
 
         def pair() -> dict[str, Any]:
             weighted = self.options.edge_weight is not None

@@ -25,7 +25,7 @@ def new_npy(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[Ca
         start = file.tell()
 
         def add(block: NDArray[Any]) -> None:
-            file.write(np.ascontiguousarray(block, dtype=kind).view(np.uint8))
+            file.write(np.ascontiguousarray(block, dtype=kind).view(np.uint8).data)
 
         yield add
         if file.tell() - start != math.prod(shape) * kind.itemsize:

@@ -52,7 +52,7 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "fairpass", "partition", *map(str, tables), *ROLES, *out], check=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{time.perf_counter() - start:.0f} s, of the processor {used.ru_utime + used.ru_stime:.0f} s")
-    print(f"largest resident memory {used.ru_maxrss / 1e6:.2f} GB")
+    print(f"largest resident memory {used.ru_maxrss * 1024 / 1e9:.2f} GB")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ def files_of(directory: Path) -> dict[str, str]:
 def test_a_partition_that_was_killed_goes_on_to_the_same_files(tables: tuple[Path, Path], tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     partition(*tables, whole, **OPTIONS)
-    before, kept = files_of(tmp_path), {}
+    before = files_of(tmp_path)
+    kept: dict[Path, int] = {}
     for dies_at in (9, 12, 20):  # files that are done are not written again: every session gets further
         assert run(tables, killed, dies_at=dies_at).returncode == -signal.SIGKILL
         assert not (killed / "manifest.json").exists()

@@ -173,7 +173,7 @@ def _places(ends: Column, ids: "pd.Index[Any]") -> AnyInts:
     """Return the place of each value in an index, -1 if it has none."""
     if isinstance(ends.dtype, pd.StringDtype) and isinstance(ids.dtype, pd.StringDtype):
         try:  # for text, Arrow takes a fraction of pandas' time
-            import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+            import pyarrow as pa
             from pyarrow import compute
         except ImportError:
             pass
@@ -185,8 +185,8 @@ def _places(ends: Column, ids: "pd.Index[Any]") -> AnyInts:
 
 def distinct_sorted(values: AnyInts) -> Ints:
     """Return the distinct values in increasing order; `np.unique` takes many times as long for large arrays."""
-    in_order = np.sort(values, axis=None)
-    return in_order[np.diff(in_order, prepend=in_order[:1] - 1) != 0].astype(np.int64, copy=False)
+    in_order: Ints = np.sort(values, axis=None).astype(np.int64, copy=False)
+    return in_order[np.diff(in_order, prepend=in_order[:1] - 1) != 0]
 
 
 def missing_ends_error(column: str, missing: str) -> DataError:

@@ -118,7 +118,8 @@ def stratified_split(
         val = min(max(round(fractions[1] * n), 1), n - 1 - test)
         for mask, chosen in zip(masks, np.split(ids, np.cumsum([n - test - val, val])), strict=True):
             mask[chosen] = True
-    return Split(*masks, safety=safety)
+    train, val, test = masks
+    return Split(train, val, test, safety)
 
 
 def split_by_column(column: Column, y: Ints) -> Split:

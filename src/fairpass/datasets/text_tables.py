@@ -156,7 +156,7 @@ def signed_encoding(content: bytes) -> str | None:
 
 def _read_with_arrow(content: bytes, separator: str, header: list[str]) -> pd.DataFrame:
     """Read a table of text in a fraction of pandas' time; Arrow refuses rows that are not as long as the header."""
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+    import pyarrow as pa
     from pyarrow import csv
 
     parsing, options = arrow_options(separator, header, quoted=b'"' in content)

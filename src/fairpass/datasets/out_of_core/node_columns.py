@@ -44,8 +44,9 @@ def read_nodes(work: Work, table: StoredTable, options: TableOptions) -> NodeArr
         return {"labels": list(found.labels), "grouping": found.grouping.model_dump()}
 
     kept = work.step("nodes", "Reading labels and groups", make)
-    arrays = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
-    split = Split(**{part: arrays.get(f"{part}_mask") for part in Split._fields})
+    arrays: dict[str, Any] = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
+    masks: dict[str, Any] = {part: arrays.get(f"{part}_mask") for part in Split._fields}
+    split = Split(**masks)
     return NodeArrays(Labels(*kept["labels"]), Grouping(**kept["grouping"]), arrays["y"], arrays["sens"], split)
 
 

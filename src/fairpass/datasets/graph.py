@@ -186,7 +186,8 @@ def _places(ends: Column, ids: "pd.Index[Any]") -> AnyInts:
 def distinct_sorted(values: AnyInts) -> Ints:
     """Return the distinct values in increasing order; `np.unique` takes many times as long for large arrays."""
     in_order: Ints = np.sort(values, axis=None).astype(np.int64, copy=False)
-    return in_order[np.diff(in_order, prepend=in_order[:1] - 1) != 0]
+    is_first: Bools = np.diff(in_order, prepend=in_order[:1] - 1) != 0
+    return in_order[is_first]
 
 
 def missing_ends_error(column: str, missing: str) -> DataError:

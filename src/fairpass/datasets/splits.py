@@ -118,8 +118,7 @@ def stratified_split(
         val = min(max(round(fractions[1] * n), 1), n - 1 - test)
         for mask, chosen in zip(masks, np.split(ids, np.cumsum([n - test - val, val])), strict=True):
             mask[chosen] = True
-    train, val, test = masks
-    return Split(train, val, test, safety)
+    return Split(masks[0], masks[1], masks[2], safety)
 
 
 def split_by_column(column: Column, y: Ints) -> Split:

@@ -24,6 +24,7 @@ NAMES = (
     "promise",
     "rivals",
     "theorems",
+    "tables",
 )
 RESULTS = Path(__file__).parent / "results"
 

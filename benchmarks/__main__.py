@@ -17,6 +17,8 @@ NAMES = (
     "fits",
     "epochs",
     "growth",
+    "distributed",
+    "halo_sizes",
     "population",
     "quality",
     "choices",

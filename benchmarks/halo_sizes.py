@@ -34,8 +34,17 @@ def run(quick: bool) -> Result:
     for exponent, inside in GRAPHS:
         edges = power_law_edges(nodes, DEGREE, exponent, inside or 0.0)
         rows += [_row(nodes, edges, exponent, inside, parts) for parts in PARTS]
-    title = f"Halos of power-law graphs, {nodes:,} nodes, average degree {DEGREE}, communities of {COMMUNITY:,} nodes"
-    return Result("halo_sizes", [Table(title, rows)])
+    what = f"power-law graphs of {nodes:,} nodes, average degree {DEGREE}, communities of {COMMUNITY:,} nodes"
+    return Result("halo_sizes", [Table(f"Halo nodes for each own node, {what}", _by_parts(rows)), Table(what, rows)])
+
+
+def _by_parts(rows: list[dict[str, Cell]]) -> list[dict[str, Cell]]:
+    """Return one row for each graph, with the mean halo in each number of parts."""
+    graphs: dict[tuple[Cell, ...], dict[str, Cell]] = {}
+    for row in rows:
+        same = {name: row[name] for name in ("exponent", "order", "edges inside")}
+        graphs.setdefault(tuple(same.values()), same)[f"P = {row['parts']}"] = row["halo / own nodes"]
+    return list(graphs.values())
 
 
 def _row(nodes: int, edges: Edges, exponent: float, inside: float | None, parts: int) -> dict[str, Cell]:
@@ -45,7 +54,7 @@ def _row(nodes: int, edges: Edges, exponent: float, inside: float | None, parts:
     load = np.add.reduceat(degrees + 1, offsets[:-1])
     return {
         "exponent": exponent,
-        "order": "random" if inside is None else "by community",
+        "order": "random" if inside is None else "communities",
         "edges inside": inside,
         "parts": parts,
         "halo / own nodes": float(halos.sum() / nodes),
@@ -90,7 +99,9 @@ def _paired(weights: NDArray[np.float64], community: int, generator: np.random.G
     keys |= ends % community
     keys.sort()
     ends = (keys >> (random_bits + node_bits)) * community + (keys & ((1 << node_bits) - 1))
-    return np.ascontiguousarray(ends[: len(ends) // 2 * 2].reshape(-1, 2).T)
+    first, second = ends[: len(ends) // 2 * 2].reshape(-1, 2).T
+    inside = first // community == second // community  # not so for one pair where a community has an odd end
+    return np.stack([first[inside], second[inside]])
 
 
 def degrees_of(edges: Edges, nodes: int) -> Ints:

@@ -130,6 +130,8 @@ class SharedWorld(World):
         raise problem if problem is not None else DataError((said or b"").decode())
 
     def mean(self, x: Tensor, dim: int) -> Tensor:
+        if self.size == 1:
+            return super().mean(x, dim)
         own = x.sum(dim, keepdim=True)
         both = self.total(torch.cat([own.flatten(), own.new_tensor([x.shape[dim]])]))
         return both[:-1].view(own.shape) / both[-1].detach().clamp(min=1)
@@ -144,6 +146,8 @@ class SharedWorld(World):
         return -low, high
 
     def mean_square(self, x: Tensor) -> Tensor:
+        if self.size == 1:
+            return super().mean_square(x)
         # Each process's own number, mean and sum of squares about it: in one message, and without cancellation.
         own, (*batch, count, dimension) = x.detach().double(), x.shape
         mean = own.sum(-2) / max(1, count)
@@ -205,7 +209,7 @@ class SharedWorld(World):
         """Return a tensor reduced over all processes, without gradient."""
         out = x.detach().clone()
         if self.size > 1:
-            self._note("reduce", out, 2)  # once to be added up, once with the result
+            self._note("reduce", out, 2 * (self.size - 1) / self.size)  # a ring: to be added up, and with the result
             dist.all_reduce(out, operation)
         return out
 
@@ -220,9 +224,9 @@ class SharedWorld(World):
         dist.broadcast(buffer, source)
         return buffer.numpy().tobytes()
 
-    def _note(self, kind: str, x: Tensor, times: int) -> None:
+    def _note(self, kind: str, x: Tensor, times: float) -> None:
         self.messages[kind] += 1
-        self.sent_bytes[kind] += times * x.numel() * x.element_size()
+        self.sent_bytes[kind] += round(times * x.numel() * x.element_size())
 
 
 _current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039 # it has no state

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.cost_model import fit_costs
 from benchmarks.distributed import Case, least_bytes
 from benchmarks.halo_sizes import degrees_of, halo_sizes, power_law_edges
+
 from fairpass.datasets.parts import balanced_offsets, local_columns
 
 

@@ -19,6 +19,7 @@ NAMES = (
     "growth",
     "distributed",
     "halo_sizes",
+    "scale_plan",
     "population",
     "quality",
     "choices",

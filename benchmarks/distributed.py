@@ -207,6 +207,7 @@ def traffic_rows(found: Mapping[Case, Measured], cases: Sequence[Case]) -> list[
                 "least, bytes / node": least / run["nodes"],
                 "ratio": total / least,
                 "messages": sum(run["messages"].values()),
+                **{f"{kind} messages": run["messages"][kind] for kind in ("reduce", "exchange", "gather")},
             }
         )
     return rows

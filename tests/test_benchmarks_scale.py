@@ -1,10 +1,13 @@
 """The benchmarks of graphs in parts: halos that are known, costs that are recovered."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from benchmarks.cost_model import fit_costs
 from benchmarks.distributed import Case, least_bytes
 from benchmarks.halo_sizes import degrees_of, halo_sizes, power_law_edges
+from benchmarks.scale_plan import Costs, Machines, planned
 
 from fairpass.datasets.parts import balanced_offsets, local_columns
 
@@ -28,7 +31,7 @@ def test_halos_are_those_of_the_partitioner():
     offsets = balanced_offsets(degrees_of(edges, 600), 5)
     source, target = np.concatenate([low, high]), np.concatenate([high, low])
     expected = []
-    for first, last in zip(offsets, offsets[1:], strict=False):
+    for first, last in pairwise(offsets):
         own = (target >= first) & (target < last)
         expected.append(len(local_columns(source[own].astype(np.int64), first, last)[1]))
     assert halo_sizes(edges, offsets).tolist() == expected
@@ -72,3 +75,15 @@ def test_costs_are_never_negative():
 def test_at_least_each_layer_sends_its_columns_forth_and_back():
     assert least_bytes(Case(10, 2, 0.0, 2, "mlp"), 100, 7) == 2 * 2 * 4 * 100 + 7
     assert least_bytes(Case(10, 2, 0.0, 2, "gcn"), 100, 0) == 2 * (2 + 16 + 2) * 4 * 100
+
+
+def test_a_plan_is_computing_and_network_and_waiting():
+    messages = {"reduce": 40.0, "exchange": 5.0, "gather": 1.0}
+    costs = Costs(epoch=0.01, node=8e-7, edge=8e-9, node_bytes=100, edge_bytes=10, messages=messages)
+    each = Machines(thread_speed_up=8, bytes_per_second=1e9, hop=1e-4, dollars_per_hour=3.6)
+    row = planned(4_000_000, 4, "random", 0.5, costs, each)
+    assert row["computing, s"] == pytest.approx(0.01 + (0.8 + 0.16) / 8)
+    assert row["network, s"] == pytest.approx((5 * 4 * 0.5e6 + 4 * 0.75e6) / 1e9)
+    assert row["waiting, s"] == pytest.approx((3 * (80 + 1) + 5) * 1e-4)
+    assert row["fit, $"] == pytest.approx(300 * row["epoch, s"] * 4 * 3.6 / 3600)
+    assert row["memory of each, GB"] == pytest.approx((1e6 * (100 + 0.5 * 40) + 2e7 * 10) / 1e9)

@@ -54,7 +54,7 @@ MEMORY = tuple(Case(nodes, degree, 0.0, 1, "mlp") for nodes, degree in ((50_000,
 
 
 def run(quick: bool) -> Result:
-    nodes, epochs, rounds = (20_000, 6, 1) if quick else (200_000, 12, 2)
+    nodes, epochs, rounds = (20_000, 6, 1) if quick else (200_000, 12, 1)
     scaling = [Case(nodes, DEGREE, inside, 2, encoder) for inside in ORDERS.values() for encoder in ENCODERS]
     sizes = [Case(*size, 0.0, 2, "mlp") for size in SIZES[: 2 if quick else None]]
     pairs = list(dict.fromkeys([*scaling, *sizes]))

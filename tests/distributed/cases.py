@@ -1,5 +1,6 @@
 """The graphs and classifiers of the tests of training in parts, and what the processes do with them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,10 @@ def sums(shared: SharedWorld, sizes: list[int]) -> dict[str, Any]:
         "bounds": [float(end) for end in shared.bounds(rows, 0)],
         "count": shared.count(len(rows)),
         "before": shared.before(len(rows)),
+        "sizes": shared.sizes(len(rows)),
+        "mean square": shared.mean_square(batch_of_points(rows.detach())).tolist(),
+        "known sizes": _messages_of(shared, lambda: shared.gather(rows.detach(), sizes)),
+        "unknown sizes": _messages_of(shared, lambda: shared.gather(rows.detach())),
         "gathered": shared.gather(rows.detach())[:, 0].tolist(),
         "flags": shared.gather(rows.detach()[:, 0] > 2).tolist(),
         "weight": weight.grad.tolist(),
@@ -136,6 +141,18 @@ def sums(shared: SharedWorld, sizes: list[int]) -> dict[str, Any]:
         "broadcast": shared.broadcast(b"first" if shared.rank == 0 else None),
         "nothing": shared.broadcast(None),
     }
+
+
+def batch_of_points(rows: torch.Tensor) -> torch.Tensor:
+    """Return two problems of points in the plane; those of the second are far from the origin."""
+    points = torch.cat([rows, rows.square()], 1)
+    return torch.stack([points, 1e6 + points])
+
+
+def _messages_of(shared: SharedWorld, call: Callable[[], object]) -> int:
+    before = shared.messages.total()
+    call()
+    return shared.messages.total() - before
 
 
 def disagree(shared: SharedWorld) -> str:

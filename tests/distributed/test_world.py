@@ -42,6 +42,20 @@ def test_rows_are_gathered_in_the_order_of_the_processes(found: list[dict[str, A
         assert each["flags"] == [False] * 3 + [True] * 4
 
 
+def test_known_sizes_save_a_message(found: list[dict[str, Any]]) -> None:
+    for each in found:
+        assert each["sizes"] == SIZES
+        assert (each["known sizes"], each["unknown sizes"]) == (1, 2)
+
+
+def test_squared_distances_to_the_mean_are_those_of_all_nodes(found: list[dict[str, Any]]) -> None:
+    rows = torch.arange(7, dtype=torch.float64)[:, None]
+    expected = World().mean_square(cases.batch_of_points(rows)).tolist()
+    assert expected[0] == pytest.approx(4 + 156)  # the variances of 0, 1, ..., 6 and of their squares
+    for each in found:
+        assert each["mean square"] == pytest.approx(expected, rel=1e-9)
+
+
 def test_gradients_are_added_up(found: list[dict[str, Any]]) -> None:
     for each in found:
         assert each["weight"] == [6, 6]

@@ -82,7 +82,8 @@ class EpochMonitor:
         task.check_split("val")
         self.task, self.training = task, training
         self.nodes = task.nodes("val")
-        y, sens = world().gather(task.y[self.nodes]), world().gather(task.sens[self.nodes])
+        self._sizes = world().sizes(len(self.nodes))
+        y, sens = (world().gather(each[self.nodes], self._sizes) for each in (task.y, task.sens))
         self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
@@ -94,16 +95,21 @@ class EpochMonitor:
     def __call__(self, logits: Tensor) -> list[dict[str, Any]]:
         """Return for each of `(B, N, C)` logits the fields of an `EpochRecord` apart from epoch and losses."""
         # One node without an output makes the epoch useless; nan is never selected.
-        broken = ~world().smallest(logits.isfinite().flatten(1).all(1).int()).bool()
+        tracked, is_finite = self.training.track_discrepancy, logits.isfinite().flatten(1).all(1)
+        own_facts = [~is_finite]
+        if tracked:  # also the largest entry, and whether two logits are not opposite
+            own_facts += [logits.abs().amax((1, 2)).where(is_finite, 0.0), logits.sum(-1).any(-1)]
+        facts = world().largest(torch.stack([each.to(logits) for each in own_facts]))
+        broken = facts[0].bool()
         own = scores(logits.index_select(1, self.nodes).softmax(-1))
-        on_validation = world().gather(own.movedim(1, 0)).movedim(0, 1)
+        on_validation = world().gather(own.movedim(1, 0), self._sizes).movedim(0, 1)
         if bool(broken.any()):
             on_validation[broken] = nan
         thresholds = self._thresholds(on_validation, broken)
         if thresholds is not None:
             self.metrics.threshold = thresholds[:, None]
         numbers = self.metrics(on_validation)
-        found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
+        found = self._discrepancy(logits, broken, *facts[1:]) if tracked else [{} for _ in logits]
         columns: dict[str, list[Any]] = {
             "metrics": [dict(zip(SplitMetrics.names, row, strict=True)) for row in numbers.tolist()],
             "selection": selection(numbers).tolist(),
@@ -120,15 +126,15 @@ class EpochMonitor:
         fixed = torch.tensor(self.training.threshold, dtype=torch.float64, device=broken.device)
         return fixed.expand(len(broken))
 
-    def _discrepancy(self, logits: Tensor, broken: Tensor) -> list[dict[str, float]]:
+    def _discrepancy(self, logits: Tensor, broken: Tensor, largest: Tensor, mixed: Tensor) -> list[dict[str, float]]:
         """Return how far apart the groups' logits are, for a kernel as wide as the spread of all logits."""
         if bool(broken.any()):
             logits = logits.masked_fill(broken[:, None, None], 0.0)
         # The squares of huge logits overflow. The kernel's width follows the logits, so scaling changes nothing.
-        largest = world().largest(logits.abs().amax((1, 2), keepdim=True))
+        largest = largest.masked_fill(broken, 0.0)[:, None, None]
         if bool((largest > _LARGEST).any()):
             logits = logits / (largest / _LARGEST).clamp(min=1.0)
-        if logits.shape[-1] == 2 and not bool(world().largest(logits.sum(-1).any().int())):
+        if logits.shape[-1] == 2 and not bool(mixed.masked_fill(broken, 0.0).any()):
             # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at less cost.
             logits = sqrt(2) * logits[..., 1:]
         similar = self.task.groups.similarities(logits, 1 / spread(logits).clamp(min=1e-12))

@@ -27,6 +27,8 @@ ONLY_HELP = (
     ["reproduce"],
     ["benchmark"],
     ["attribute"],
+    ["partition", "nodes.parquet"],
+    ["train", "parts"],
     ["run", "fairpass.toml", "--max-dp"],
     ["init", "nodes.csv"],
     ["compare", "german", "--methods", "all"],

@@ -27,7 +27,7 @@ def connect(storage: str) -> RDBStorage:
         Path(url.removeprefix(_SQLITE)).parent.mkdir(parents=True, exist_ok=True)
     engine = None
     try:
-        timeouts = {"sqlite": {"timeout": _WAIT}} | dict.fromkeys(_LOCKS, {"connect_timeout": _REACHABLE})
+        timeouts = {"sqlite": {"timeout": _WAIT}} | {each: {"connect_timeout": _REACHABLE} for each in _LOCKS}
         arguments = timeouts.get(make_url(url).get_backend_name(), {})
         engine = create_engine(url, connect_args=arguments)
         with exclusive(engine, "tables"):  # processes that create them at the same time get in each other's way

@@ -17,6 +17,9 @@ NAMES = (
     "fits",
     "epochs",
     "growth",
+    "distributed",
+    "halo_sizes",
+    "scale_plan",
     "population",
     "quality",
     "choices",
@@ -24,6 +27,7 @@ NAMES = (
     "promise",
     "rivals",
     "theorems",
+    "tables",
 )
 RESULTS = Path(__file__).parent / "results"
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from fairpass.kernels import Discrepancy, Groups
 from fairpass.nn import SparseOperator
+from fairpass.world import world
 
 # For two classes softmax(x)_1 = sigmoid(x_1 - x_0), whose slope is at most 1/4 (at 0), and
 # |x_1 - x_0| <= sqrt(2) |x|. So |g(x) - g(y)|_1 = 2 |g(x)_1 - g(y)_1| <= 2 sqrt(2)/4 |x - y|, and no less.
@@ -64,7 +65,8 @@ class RepresentationBound:
         groups = _two_groups(x_in, sens)
         self.inverse_sizes = s = float((1 / groups.sizes.double()).sum())
         self.gap = _gap(x_in, groups)
-        self.deviation = (x_in - x_in.mean(-2, keepdim=True)).abs().amax(-2).square().sum(-1).sqrt()
+        farthest = world().largest((x_in - world().mean(x_in, -2)).abs().amax(-2))
+        self.deviation = farthest.square().sum(-1).sqrt()
         self.C2 = self.gap + (8 * (1 + s) ** 2 + 2) * self.deviation
         self.C3 = (3 - s) * self.gap + (4 + 2 * s) * self.deviation
 
@@ -153,5 +155,5 @@ def _two_groups(x: Tensor, sens: Tensor | Groups) -> Groups:
 
 
 def _gap(values: Tensor, groups: Groups) -> Tensor:
-    means = groups.membership.mT @ values
+    means = world().total(groups.membership.mT @ values)
     return (means[..., 0, :] - means[..., 1, :]).square().sum(-1).sqrt()

@@ -77,7 +77,13 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--debug" in args:  # most likely appended to a command that has just failed
             args = ["--debug", *(arg for arg in args if arg != "--debug")]
-        return super().parse_args(ctx, args or ["--help"])
+        try:
+            return super().parse_args(ctx, args or ["--help"])
+        except OSError as error:  # the overview and the version are printed here
+            output.finish_stdout()
+            if not isinstance(error, BrokenPipeError):
+                output.notice("Error:", "bold red", output.explain(error))
+            raise typer.Exit(1) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)

@@ -87,7 +87,7 @@ def run_comparison(
     if len(todo) < len(specs):
         note(f"{len(specs) - len(todo)} of {len(specs)} runs are already in {out}")
     if out is not None:
-        comparison.save(out)  # finds out early if it cannot be written
+        comparison.write()  # finds out early if it cannot be written
     used = executor or Executor()
     in_order = used.is_here(len(todo))
     epochs = [spec.classifier().training.epochs for spec in todo]
@@ -111,7 +111,7 @@ def run_comparison(
             graphs={comparison.graph: data},
             executor=used,
             together=False,
-            again=True,
+            again=keep_models,
             progress=after_run,
             on_epoch=lambda _, record: show_epoch(record.epoch + 1),
             on_fitted=(lambda spec, model: models[spec.label].append(model)) if keep_models else None,

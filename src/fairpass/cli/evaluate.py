@@ -36,7 +36,8 @@ def evaluate(
         evaluation = classifier.evaluate(data, on, undefined="nan", bootstrap=bootstrap, **prediction.given())
     document = {"model": str(model), "method": classifier.name, "split": on, "evaluation": evaluation.to_dict()}
     yield {**document, "provenance": data.provenance}
-    show_evaluation(f"{classifier.name} on {title_of(data)}", evaluation, data, on)
+    counts = data.y[data[f"{on}_mask"] & (data.y >= 0)].bincount().tolist()
+    show_evaluation(f"{classifier.name} on {title_of(data)}", evaluation, on, counts, data.label_names)
 
 
 @command

@@ -1,8 +1,8 @@
 """Evaluations and comparisons as tables, with notes."""
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -11,9 +11,6 @@ from fairpass.cli import output
 from fairpass.cli.output import Cells, bullets, rows, section, table
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-    from fairpass.datasets import GraphArrays
     from fairpass.experiments.tables import Entry
     from fairpass.experiments.tables import Table as ResultTable
     from fairpass.metrics import Evaluation
@@ -24,9 +21,9 @@ _STYLES = {"": "", "best": "bold", "second": "italic"}
 _VISIBLE = 0.0005  # smaller differences are 0.0 in percent with one decimal
 
 
-def title_of(data: "Data | GraphArrays") -> str:
+def title_of(graph: Any) -> str:
     """Return the title of a benchmark, or the names of the tables."""
-    provenance = data.provenance
+    provenance: Mapping[str, Any] = graph.provenance
     tables = [provenance[part]["source"] for part in ("nodes", "edges") if part in provenance]
     return str(provenance.get("title") or " and ".join(tables))
 
@@ -36,19 +33,20 @@ def percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f}"
 
 
-def show_evaluation(title: str, evaluation: "Evaluation", data: "Data", split: str) -> None:
-    """Print the evaluation of a classifier on one split of a graph."""
+def show_evaluation(
+    title: str, evaluation: "Evaluation", split: str, counts: Sequence[int], label_names: Sequence[str]
+) -> None:
+    """Print the evaluation of a classifier on one split of a graph, which has so many nodes of each label."""
     from fairpass.metrics.detectable import detectable_by
 
     section(f"{title}, on {evaluation.n:,} {_SPLITS[split]} nodes", _metrics(evaluation))
     labels = {group.label for group in evaluation.groups}
     what = f"Groups and {next(iter(labels))!r}" if len(labels) == 1 else "Groups"
     section(f"{what}, in percent", _groups(evaluation, with_label=len(labels) > 1))
-    counts = data.y[data[f"{split}_mask"] & (data.y >= 0)].bincount()
-    most_frequent = int(counts.argmax())
-    share = float(counts[most_frequent] / counts.sum())
+    most_frequent = max(range(len(counts)), key=lambda label: counts[label])
+    share = counts[most_frequent] / sum(counts)
     limit = detectable_by(evaluation).in_words(_SPLITS[split])
-    notes = [*_notes(evaluation, data.label_names[most_frequent], share), limit]
+    notes = [*_notes(evaluation, label_names[most_frequent], share), limit]
     section("What to know", bullets(notes))
 
 

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
-from fairpass.cli.output import bar, choose_threads, in_short, note, print_line, section, table, working
+from fairpass.cli.output import bar, in_short, note, print_line, section, table, working
 from fairpass.cli.results import show_evaluation, title_of
-from fairpass.files import finite, write_document, write_text
+from fairpass.cli.train_source import check_options, explained_to_parent, opened, start_workers
+from fairpass.documents import write_document
+from fairpass.files import finite, write_text
 
 if TYPE_CHECKING:
     from fairpass.training import EpochRecord
@@ -31,21 +33,27 @@ def train(
     seed: int = 0,
     out: Path | None = None,
     track: list[str] | None = None,
+    workers: int | None = None,
 ) -> Result:
+    check_options(graph, workers, track or ())
     with working("Starting"):
         from fairpass import methods
+        from fairpass.distributed.processes import is_worker
         from fairpass.training.tracking import open_tracker
 
     found = methods.method(method)
     parameters = parse_parameters(found, settings or ())
     chosen = training.applied_to(found(**parameters).training).but(seed=seed)
     model = found(**parameters, training=chosen)
+    if graph.parts is not None and not is_worker():
+        start_workers(graph.parts, workers, model)
+        return
     with ExitStack() as stack:
+        stack.enter_context(explained_to_parent())
         trackers = [stack.enter_context(open_tracker(each)) for each in track or ()]
-        data = graph.load()
-        choose_threads(data)
+        source = stack.enter_context(opened(graph, model))
         for tracker in trackers:
-            tracker.start(model, data)
+            tracker.start(model, source.data)  # only a whole graph is tracked
         checkpoint = None if out is None else out / CHECKPOINT
         if checkpoint is not None and checkpoint.exists():
             note(f"Continuing the interrupted training in {out}")
@@ -56,15 +64,17 @@ def train(
                 done = record.epoch + 1
                 show(done, method, f"{done}/{chosen.epochs} loss {record.loss:.3f} {in_short(record.metrics)}")
 
-            model.fit(data, callbacks=[show_epoch, *trackers], checkpoint=checkpoint)
+            to = None if out is None else out / MODEL
+            source.fit(model, [show_epoch, *trackers], checkpoint, to)
         seconds = time.perf_counter() - start
-        if out is not None:
-            model.save(out / MODEL)
+        if out is not None and source.is_first:
             # A diverged training ends with nan, which JSON does not have.
             write_text(out / HISTORY, json.dumps([finite(record.flat()) for record in model.history_], indent=1))
-        evaluation = model.evaluate(data, undefined="nan")
+        evaluation, counts = source.evaluate(model), source.label_counts()
         for tracker in trackers:
             tracker.finish(evaluation)
+    if not source.is_first:
+        return
     document = {
         "method": method,
         "parameters": model.hyperparameters,
@@ -74,14 +84,14 @@ def train(
         "seconds": seconds,
         "split": "test",
         "evaluation": evaluation.to_dict(),
-        "provenance": data.provenance,
+        "provenance": source.provenance,
     }
     if model.chosen_ is not None:
         document |= {"chosen": model.chosen_, "candidates": model.candidates_}
     if out is not None:
         write_document(out / EVALUATION, document)
     yield document
-    show_evaluation(f"{method} on {title_of(data)}", evaluation, data, "test")
+    show_evaluation(f"{method} on {title_of(source)}", evaluation, "test", counts, source.label_names)
     print_line(f"\n{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")
     if model.chosen_ is not None:
         preferred = [f"{name} {value}" for name, value in model.chosen_.items() if value != model.hyperparameters[name]]

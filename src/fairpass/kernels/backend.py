@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from fairpass.kernels.box import Box, fit_box
+from fairpass.world import world
 
 EPS = 1e-7
 
@@ -45,7 +46,7 @@ class Problem:
     def centred(self) -> tuple[Tensor, Tensor]:
         """Targets and sources as `(B, d, n)` in float64, with the targets' mean as origin."""
         points = _nodes_last(self.targets)
-        origin = points.mean(-1, keepdim=True)
+        origin = world().mean(points, -1)
         others = points if self.is_same else _nodes_last(self.sources).sub_(origin)
         return points.sub_(origin), others
 
@@ -93,7 +94,7 @@ class KernelBackend(ABC):
         """Return `2 alpha sum_j k_ij (s_j - t_i) w_j`, `(B, N, q, d)`, and the sums, both differentiable."""
         q, d = w.shape[-1], s.shape[-1]
         # One sum with the strengths [w, w x s]. Far from the origin its two halves would nearly cancel.
-        origin = s.detach().sum(1, keepdim=True) / max(1, s.shape[1])
+        origin = world().total(s.detach().sum(1, keepdim=True)) / max(1, world().count(s.shape[1]))
         strengths = torch.cat([w, (w[..., :, None] * (s - origin)[..., None, :]).flatten(-2)], -1)
         joint = self.differentiable_sum(t, s, strengths)
         sums, moved = joint[..., :q], torch.unflatten(joint[..., q:], -1, (q, d))

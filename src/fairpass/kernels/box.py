@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fairpass.kernels.cost import SPECTRAL_CALL, spectral_cost
+from fairpass.world import world
 
 Floats = NDArray[np.float64]
 
@@ -134,7 +135,7 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
         return Box(axes, side, sizes, widths, alpha)
 
     straight = box(np.repeat(np.eye(dimension)[None], batch, 0), _extent(points))
-    nodes = batch * points[0].shape[-1]
+    nodes = batch * world().count(points[0].shape[-1])
     # Finding better axes takes about as long as the fixed overhead of a sum.
     if dimension == 1 or spectral_cost(nodes, nodes, 1, straight.sizes, same=True) < 2 * SPECTRAL_CALL:
         return straight
@@ -149,14 +150,14 @@ def fit_box(points: tuple[Tensor, ...], alpha: Tensor, eps: float) -> Box:
 def _principal_axes(points: Tensor) -> Floats:
     """Return the principal axes as rows. The last axis' features are repeated for every column: it is the narrowest."""
     sample = points[..., :: max(1, points.shape[-1] // _SAMPLE)]
-    centred = sample - sample.mean(-1, keepdim=True)
-    axes: Floats = np.linalg.eigh((centred @ centred.mT).cpu().numpy()).eigenvectors
+    centred = sample - world().mean(sample, -1)
+    axes: Floats = np.linalg.eigh(world().total(centred @ centred.mT).cpu().numpy()).eigenvectors
     return np.ascontiguousarray(axes.swapaxes(1, 2)[:, ::-1])
 
 
 def _extent(points: tuple[Tensor, ...]) -> Floats:
-    # Not `aminmax`, which takes eight times as long.
-    low, high = points[0].amin(-1), points[0].amax(-1)
+    low, high = world().bounds(points[0], -1)
     for others in points[1:]:
-        low, high = torch.minimum(low, others.amin(-1)), torch.maximum(high, others.amax(-1))
+        lows, highs = world().bounds(others, -1)
+        low, high = torch.minimum(low, lows), torch.maximum(high, highs)
     return np.asarray((high - low).cpu())

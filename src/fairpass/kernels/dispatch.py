@@ -12,10 +12,13 @@ from fairpass.kernels.pairwise import Dense, Tiled, all_pairs
 from fairpass.kernels.sliced import Sliced
 from fairpass.kernels.spectral import Line, Spectral
 from fairpass.kernels.split import FEW_PAIRS, Split, undivided
+from fairpass.world import world
 
 Backend = Literal["auto", "exact", "dense", "tiled", "spectral", "split", "sliced"]
 # A new backend is one class and one entry here.
 BACKENDS: dict[str, type[KernelBackend]] = {cls.name: cls for cls in (Dense, Tiled, Spectral, Split, Sliced)}
+
+_BY_MOMENTS = ("auto", "spectral", "sliced")  # those that a shared world can add up
 
 # A box of fewer reaches than this is not worth the time it takes to see if it can be cut, nor is a sum that
 # takes less time than a handful of pieces.
@@ -35,21 +38,31 @@ def check_backend(backend: str, problem: Problem) -> None:
     most = BACKENDS[backend].max_dimension if backend in BACKENDS else dimension
     if dimension > most:
         raise ValueError(f"'backend' {backend!r} needs points in at most {most} dimensions (got {dimension})")
+    if world().is_shared and backend not in _BY_MOMENTS:
+        # Pairs of points are in different processes; moments add up.
+        raise ValueError(f"'backend' must be one of {_BY_MOMENTS} for a graph in parts (got {backend!r})")
 
 
 def fit_line(problem: Problem, backend: str) -> Line | None:
     """Return the faster backend for slopes of many points on a line, unless they are too far apart."""
     is_wanted = backend == "spectral" or (backend in ("auto", "exact") and problem.pairs > FEW_PAIRS)
-    return Line.fit(problem) if is_wanted and problem.targets.shape[-1] == 1 and problem.pairs else None
+    if problem.targets.shape[-1] > 1:
+        return None
+    if world().is_shared:
+        return Line.fit(problem)
+    return Line.fit(problem) if is_wanted and problem.pairs else None
 
 
 def choose(problem: Problem, backend: str) -> KernelBackend:
     """Return the backend of this name, or the cheapest one for `"auto"` and `"exact"`."""
     dimension = problem.targets.shape[-1]
+    if world().is_shared and backend == "auto":
+        # By what all processes know, however few points this one has.
+        backend = Sliced.name if dimension > MAX_DIMENSION else Spectral.name
+    if backend in BACKENDS and (problem.pairs * problem.columns or world().is_shared):
+        return BACKENDS[backend](problem)
     if problem.pairs * problem.columns == 0:
         return Tiled(problem)
-    if backend in BACKENDS:
-        return BACKENDS[backend](problem)
     if is_sliced(problem.targets.shape[1], problem.sources.shape[1], dimension, backend, problem.directions):
         if problem.directions is None:
             _warn_if_narrow(problem)
@@ -68,6 +81,8 @@ def is_sliced(n: int, m: int, dimension: int, backend: str, directions: int | No
     # For "auto" this depends on neither the columns nor the batch, so that all sums of a layer have the same kernel.
     if backend != "auto" or dimension <= MAX_DIMENSION:
         return backend == "sliced"
+    if world().is_shared:
+        return True
     return sliced_cost(n + m, directions or default_directions(dimension)) < pairwise_cost(n * m, 1)
 
 

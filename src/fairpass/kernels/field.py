@@ -23,6 +23,7 @@ from fairpass.kernels.pairwise import Laplace, Tiled
 from fairpass.kernels.series import columns_of
 from fairpass.kernels.sliced import Frequencies, SlicedExpansion
 from fairpass.kernels.spectral import BoxExpansion
+from fairpass.world import world
 
 # Tolerance of a stored series. It is computed once and costs little, so it adds nothing to the error of the layers.
 _EPS = 1e-8
@@ -68,7 +69,7 @@ class Series(_Boxed):
     @classmethod
     def of(cls, points: Tensor, strengths: Tensor, alpha: Tensor) -> "Series | None":
         """Return the series of `(n, d)` sources with `(n, q)` strengths; None if the sources take less room."""
-        (n, dimension), q = points.shape, strengths.shape[1]
+        n, dimension, q = world().count(len(points)), points.shape[1], strengths.shape[1]
         center, side, margin = _room(points, alpha)
         sizes = tuple(feature_count(length / margin, _EPS, dimension) for length in side.tolist())
         if q * math.prod(sizes) > max(_FEW_NUMBERS, n * (dimension + q)):
@@ -167,18 +168,19 @@ def kept_field(
 
     `backend` and `directions` are those of the sums over these points: if they are sliced, so is the field.
     """
-    count, dimension = points.shape
+    count, dimension = world().count(len(points)), points.shape[1]
     if count and not laplace:
         if is_sliced(count, count, dimension, backend, directions):
             return Slices.of(points, strengths, alpha, directions)
         if dimension <= MAX_DIMENSION and (series := Series.of(points, strengths, alpha)):
             return series
+    points, strengths = world().gather(points), world().gather(strengths)
     return Sources(alpha.double(), points.clone(), strengths.clone(), torch.tensor(laplace))
 
 
 def _room(points: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, float]:
     """Return centre and sides of the points' box with a margin of the kernel's reach, and the reach."""
-    low, high = (bound.double() for bound in torch.aminmax(points, dim=0))
+    low, high = (bound.double() for bound in world().bounds(points, 0))
     margin = float(reach(np.array([float(alpha)]), _EPS, points.shape[1])[0])
     return (low + high) / 2, high - low + 2 * margin, margin
 

@@ -20,6 +20,7 @@ from fairpass.kernels.backend import EPS
 from fairpass.kernels.dispatch import is_sliced
 from fairpass.kernels.field import Field, kept_field
 from fairpass.kernels.sums import SumOptions, gauss_gram, gauss_slope, gauss_sum, laplace_sum
+from fairpass.world import world
 
 KernelName = Literal["gaussian", "laplace"]
 
@@ -54,7 +55,7 @@ class Groups:
             raise ValueError(f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})")
         known = sens >= 0
         group = sens[known].long()
-        sizes = torch.bincount(group)
+        sizes = _group_sizes(group)
         present = int((sizes > 0).sum())
         if present < max(2, len(sizes)):
             need = "name at least two groups" if present < 2 else "number its groups without gaps"
@@ -78,7 +79,7 @@ class Groups:
     def rows(self, index: Tensor) -> "Groups":
         """Return the groups restricted to some nodes of every group, which keep the weight `1/N_a` of the whole."""
         chosen = self.membership[..., index, :]
-        present, before = ((part > 0).flatten(0, -2).sum(0) for part in (chosen, self.membership))
+        present, before = (world().total((part > 0).flatten(0, -2).sum(0)) for part in (chosen, self.membership))
         if bool(((present == 0) & (before > 0)).any()):
             raise ValueError(f"'index' must choose nodes of every group (got group sizes {present.tolist()})")
         return replace(self, membership=chosen)
@@ -89,11 +90,16 @@ class Groups:
         The `probabilities` of the labels, `(..., N, Y)`, weight the nodes. A label that a group lacks is not compared.
         """
         weights = probabilities[..., :, None] * self.membership[..., None, :]
-        totals = weights.sum(-3, keepdim=True)
+        totals = world().total(weights.sum(-3, keepdim=True))
         is_everywhere = (totals > 0).all(-1, keepdim=True)
         weights = torch.where(is_everywhere, weights / totals, 0.0)
         scales = torch.where(is_everywhere, self.scales[..., None, None, :] / totals, 0.0)[..., 0, :, :]
         return Groups(weights.flatten(-2), self.sizes, scales.flatten(-2), probabilities.shape[-1])
+
+    @cached_property
+    def num_nodes(self) -> int:
+        """The number of nodes of all processes, also those of unknown group."""
+        return world().count(self.membership.shape[-2])
 
     @cached_property
     def full(self) -> Coupling:
@@ -113,7 +119,7 @@ class Groups:
             # C = v v' with v = (1, -1): one signed column serves both groups.
             columns = columns @ torch.kron(blocks, identity.new_tensor([[1.0], [-1.0]]))
             matrix = blocks
-        largest = row_sums.amax((-2, -1), keepdim=row_sums.dim() > 2)
+        largest = world().largest(row_sums.amax((-2, -1), keepdim=row_sums.dim() > 2))
         return Coupling(columns, matrix, columns @ matrix, row_sums, largest)
 
     def similarities(self, points: Tensor, alpha: float | Tensor, **options: Unpack[SumOptions]) -> Tensor:
@@ -147,6 +153,8 @@ class Discrepancy:
     ) -> None:
         if kernel not in get_args(KernelName):
             raise ValueError(f"'kernel' must be one of {get_args(KernelName)} (got {kernel!r})")
+        if kernel == "laplace" and world().is_shared:
+            raise ValueError("'kernel' must be 'gaussian' for a graph in parts (got 'laplace')")
         self.groups, self.kernel = groups, kernel
         self._options: SumOptions = {"backend": "auto", "directions": None, **sums}
         self._coupling = groups.simplified if simplified else groups.full
@@ -160,7 +168,7 @@ class Discrepancy:
         """Return `h_f`, one number for each problem of the batch."""
         inputs = (points, points, self._coupling.columns, alpha)
         sums = laplace_sum(*inputs) if self.kernel == "laplace" else gauss_sum(*inputs, **self._options)
-        return (self._coupling.coupled * sums).sum((-2, -1))
+        return world().joint_loss((self._coupling.coupled * sums).sum((-2, -1)))
 
     def constant_value(self, points: Tensor, alpha: float | Tensor) -> Tensor:
         """Return `h_f` without gradient, without an evaluation at the points."""
@@ -180,12 +188,13 @@ class Discrepancy:
         count, dimension = points.shape[-2:]
         if is_sliced(count, count, dimension, self._options["backend"], self._options["directions"]):
             return self.constant_value(points, alpha)
-        centres = self.groups.membership.mT @ points
+        centres = world().total(self.groups.membership.mT @ points)
         if dimension == 1:
             squared = (centres - points.mT).square_()
         else:
             squared = (centres[..., None, :] - points[..., None, :, :]).square().sum(-1)
-        near, far = (squared.mul_(-alpha[..., None, None]).exp_() @ self._coupling.columns)[..., 0].unbind(-1)
+        similar = squared.mul_(-alpha[..., None, None]).exp_() @ self._coupling.columns
+        near, far = world().total(similar)[..., 0].unbind(-1)
         overlap = (-alpha * (centres[..., 0, :] - centres[..., 1, :]).square().sum(-1)).exp()
         found = near.square() + far.square() - 2 * overlap * near * far
         # For centres that nearly coincide, rounding errors dominate.
@@ -265,6 +274,12 @@ def intergroup_similarity(points: Tensor, sens: Tensor, alpha: float | Tensor, *
     groups = _groups(points, sens)
     count = len(groups.sizes)
     return -Discrepancy(groups, simplified=True, eps=eps).value(points, alpha) / (count * (count - 1))
+
+
+def _group_sizes(group: Tensor) -> Tensor:
+    """Return the number of nodes of each group; a process may have none of the last ones."""
+    last = world().largest(group.max() if len(group) else group.new_tensor(-1))
+    return world().total(torch.bincount(group, minlength=int(last) + 1))
 
 
 def _groups(points: Tensor, sens: Tensor) -> Groups:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from fairpass.kernels.backend import Gradients, KernelBackend, pull_back
 from fairpass.kernels.box import Waves
+from fairpass.world import world
 
 # Numbers in a chunk's largest temporary, 4 MB in float32: few enough for the cache, enough for few chunks.
 CHUNK_NUMBERS = 1 << 20
@@ -67,11 +68,12 @@ class Expansion(ABC):
         return self._kept
 
     def moments(self, strengths: Tensor) -> Tensor:
-        """Return `sum_j phi(s_j) w_j` of strengths `(B, q, n)`; the moments of disjoint sets add up."""
+        """Return `sum_j phi(s_j) w_j` of strengths `(B, q, n)`; the moments of disjoint sets, and processes, add up."""
         parts = zip(self.split(strengths), self.chunks(), strict=True)
         total, *others = (features.moments(part) for part, features in parts)
         for other in others:
             total.add_(other)
+        total = world().total(total)
         return total if self.spectrum.dim() == 3 else total.view(*strengths.shape[:2], *self.spectrum.shape[2:])
 
     def evaluate(self, moments: Tensor) -> Tensor:

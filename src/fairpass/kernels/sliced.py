@@ -22,6 +22,7 @@ from fairpass.kernels.box import Waves, swapped
 from fairpass.kernels.directions import default_directions, draw
 from fairpass.kernels.series import Expansion, Features, Series
 from fairpass.kernels.spectral import waves_at
+from fairpass.world import world
 
 # Angles up to this many radians are computed in float32, with an error of about 1e-6; larger ones in float64.
 SMALL_ANGLE = 32.0
@@ -86,7 +87,7 @@ class Sliced(Series):
 
     def slopes_and_sums(self, t: Tensor, s: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
         # Plain operations that hold all features at once: for derivatives of derivatives, which no layer needs.
-        origin = s.detach().sum(1, keepdim=True) / max(1, s.shape[1])
+        origin = world().total(s.detach().sum(1, keepdim=True)) / max(1, world().count(s.shape[1]))
         waves = self.waves
 
         def expand(points: Tensor) -> Tensor:
@@ -94,7 +95,8 @@ class Sliced(Series):
             return torch.cat([torch.ones_like(angles[..., :1]), angles.cos(), angles.sin()], -1)
 
         features = expand(t)
-        weighted = ((features if t is s else expand(s)).mT @ w).mT * waves.spectrum  # (B, q, 2 M + 1)
+        moments = world().total((features if t is s else expand(s)).mT @ w)
+        weighted = moments.mT * waves.spectrum  # (B, q, 2 M + 1)
         slopes = torch.einsum("bnm,bdqm->bnqd", features, waves.gradient(weighted))
         return slopes, features @ weighted.mT
 

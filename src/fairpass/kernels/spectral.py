@@ -24,6 +24,7 @@ from fairpass.kernels.backend import Problem
 from fairpass.kernels.box import MAX_DIMENSION, Box, Floats, swapped
 from fairpass.kernels.cost import spectral_cost
 from fairpass.kernels.series import Expansion, Features, Series
+from fairpass.world import world
 
 Number = float | Floats
 
@@ -129,12 +130,13 @@ class Line(Spectral):
         margin: Number
         if x.shape[0] == 1:
             # Plain numbers, because calls on few points take nearly all of the time.
-            low, high = (end.item() for end in torch.aminmax(x))
+            ends = world().bounds(x, 2) if world().is_shared else torch.aminmax(x)
+            low, high = (end.item() for end in ends)
             margin, middle = math.sqrt(log_eps / problem.alpha.item()), (low + high) / 2
             side = high - low + margin
             widest = side / margin
         else:
-            lows, highs = x.amin(2, keepdim=True), x.amax(2, keepdim=True)
+            lows, highs = (end.unsqueeze(2) for end in world().bounds(x, 2))
             margin = np.sqrt(log_eps / problem.alpha.double().cpu().numpy())[:, None, None]
             middle = (lows + highs) / 2
             side = (highs - lows).double().cpu().numpy() + margin

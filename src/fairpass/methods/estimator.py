@@ -26,6 +26,7 @@ class Estimator(Declared):
     needs_groups: ClassVar[GroupsNeeded] = "never"  # until when a person's group must be known
     switched_off: ClassVar[Mapping[str, Any]] = {}  # the parameters that switch fairness off, and nothing else
     takes_edge_weights: ClassVar[bool] = False  # whether it uses them, or no edges at all; else they are refused
+    trains_in_parts: ClassVar[bool] = False  # whether it can be trained on a graph that several processes share
     version: ClassVar[int] = 1  # to be raised when the same settings give other results: see `RunSpec.identity`
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from fairpass.nn.validation import check_buffers
 from fairpass.parameters import Choice, Dimension, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import ReferenceName, UnknownGroup, group_shares
+from fairpass.world import world
 
 Criterion = Literal["dp", "eo", "odds"]
 Columns = Literal["centred", "all"]
@@ -81,6 +82,7 @@ class GMMD(GMMDOptions, NodeClassifier):
     name = "gmmd"
     summary = "message passing that minimises the discrepancy between groups, exact over all nodes"
     takes_edge_weights = True
+    trains_in_parts = True
     stage = "in-processing"
     needs_groups = "prediction"
     # The stable step has kernel steps of its own, the paper's step only a weight.
@@ -165,7 +167,7 @@ class GMMD(GMMDOptions, NodeClassifier):
             return
         nodes = task.nodes("val")
         for label, group in product(range(task.num_classes), range(task.num_groups)):
-            if not bool(((task.y[nodes] == label) & (task.sens[nodes] == group)).any()):
+            if not world().count(int(((task.y[nodes] == label) & (task.sens[nodes] == group)).sum())):
                 names = (task.label_names or range(label + 1))[label], (task.group_names or range(group + 1))[group]
                 raise DataError(
                     f"'criterion' {self.criterion!r} needs a validation node of every label in every group "
@@ -300,7 +302,8 @@ class FairMessagePassing(Program):
 
     def _calibrate(self, logits: Tensor, task: Task) -> Tensor:
         nodes = task.nodes("val")
-        return calibrate(logits[..., nodes, :], task.y[nodes], task.sens[nodes], task.num_groups)
+        known, y, sens = map(world().gather, (logits[..., nodes, :], task.y[nodes], task.sens[nodes]))
+        return calibrate(known, y, sens, task.num_groups)
 
 
 def contrasts(num_classes: int) -> Tensor:

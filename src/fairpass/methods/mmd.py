@@ -48,6 +48,7 @@ class MMD(NodeClassifier):
     name = "mmd"
     summary = "graph neural network, with the discrepancy between groups' predictions in its loss"
     takes_edge_weights = True
+    trains_in_parts = True
     stage = "in-processing"
     needs_groups = "training"
     switched_off: ClassVar[Mapping[str, Any]] = {"weight": 0.0}

@@ -25,6 +25,7 @@ class GCN(NodeClassifier):
     name = "gcn"
     summary = "graph convolutional network, no fairness"
     takes_edge_weights = True
+    trains_in_parts = True
     backbone: ClassVar[EncoderKind] = "gcn"
 
     @property
@@ -49,6 +50,7 @@ class GAT(GCN):
     name = "gat"
     summary = "graph attention network, no fairness"
     takes_edge_weights = False  # attention learns its own
+    trains_in_parts = False
     backbone = "gat"
 
 

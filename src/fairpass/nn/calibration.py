@@ -15,6 +15,7 @@ from scipy.special import log_softmax
 from torch import Tensor
 
 from fairpass.nn.validation import LateBuffers, check_buffers
+from fairpass.world import world
 
 KNOTS = 64
 _MOST_NODES = 20_000  # more add nothing to a linear model of some dozens of features
@@ -90,28 +91,34 @@ class GroupEstimator(LateBuffers):
         """Fit on the nodes of known group; on those `held_out`, the temperature. Column `sens_column` is left out."""
         from sklearn.linear_model import LogisticRegression
 
-        features, groups = x.detach().double().cpu().numpy(), sens.cpu().numpy()
-        apart = held_out.cpu().numpy()
-        if sens_column is not None:
-            features[:, sens_column] = 0.0
-        chosen = np.flatnonzero((groups >= 0) & ~apart)
-        chosen = chosen[:: -(-len(chosen) // _MOST_NODES) or 1]
-        mean, spread = features[chosen].mean(0), features[chosen].std(0)
+        def features_of(index: Tensor) -> np.ndarray:
+            found = x.detach()[index].double()
+            if sens_column is not None:
+                found[:, sens_column] = 0.0
+            return found.cpu().numpy()
+
+        sample = torch.nonzero((sens >= 0) & ~held_out).flatten()
+        step = -(-world().count(len(sample)) // _MOST_NODES) or 1
+        sample = sample[-world().before(len(sample)) % step :: step]  # every so many of the nodes of all processes
+        features = world().gather(torch.from_numpy(features_of(sample))).numpy()
+        groups = world().gather(sens[sample]).cpu().numpy()
+        mean, spread = features.mean(0), features.std(0)
         factor = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
         weight, bias = np.zeros((num_groups, features.shape[1])), np.full(num_groups, _NEVER)
-        present = np.unique(groups[chosen])
+        present = np.unique(groups)
         bias[present] = 0.0
         if len(present) > 1:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # an estimate that has not quite converged is good enough
-                model = LogisticRegression(max_iter=500).fit((features[chosen] - mean) * factor, groups[chosen])
+                model = LogisticRegression(max_iter=500).fit((features - mean) * factor, groups)
             # For two classes there is one row, that of the second.
             rows = present[1:] if len(present) == 2 else present
             weight[rows], bias[rows] = model.coef_, model.intercept_
         weight = weight * factor
         bias = bias - weight @ mean
-        known = np.flatnonzero((groups >= 0) & apart)
-        cold = _inverse_temperature(features[known] @ weight.T + bias, groups[known])
+        known = torch.nonzero((sens >= 0) & held_out).flatten()
+        scores = world().gather(torch.from_numpy(features_of(known) @ weight.T + bias)).numpy()
+        cold = _inverse_temperature(scores, world().gather(sens[known]).cpu().numpy())
         self.weight, self.bias = (torch.from_numpy(cold * part).to(x) for part in (weight, bias))
 
     def forward(self, x: Tensor) -> Tensor:

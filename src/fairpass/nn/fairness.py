@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from fairpass.kernels import Discrepancy, Groups
 from fairpass.kernels.field import KINDS, Field, field_of
 from fairpass.nn.validation import LateBuffers, check_buffers
+from fairpass.world import world
 
 _FIELD_TENSORS = tuple(dict.fromkeys(name for kind in KINDS for name in kind.__dataclass_fields__))
 _LONGER = 2.0  # steps with momentum are longer than the bound on the curvature allows by this factor
@@ -198,7 +199,7 @@ def descend(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: i
         pull = (moved - Y) / gamma
     with torch.no_grad():
         change = gamma * (pull.square() - start.square()) + (moved - before).square() / size
-        return Descent(moved, value - change.sum((-2, -1)) / 2, is_exact=False)
+        return Descent(moved, value - world().total(change.sum((-2, -1))) / 2, is_exact=False)
 
 
 def _descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term: Term, steps: int) -> Descent:
@@ -216,12 +217,15 @@ def _descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term:
         gradient, _ = term.gradient(ahead)
         before, moved = moved, torch.addcmul(ahead, size, gradient + (ahead - Y) / gamma, value=-_LONGER)
     with torch.no_grad():
-        reached = start - (size * slope.square()).sum((-2, -1)) / 2
-        lowered, value = term.accepts(reached - ((moved - Y).square() / gamma).sum((-2, -1)) / 2, moved)
+        one_step, all_steps = world().total(
+            torch.stack([(size * slope.square()).sum((-2, -1)), ((moved - Y).square() / gamma).sum((-2, -1))])
+        )
+        reached = start - one_step / 2
+        lowered, value = term.accepts(reached - all_steps / 2, moved)
     if bool(lowered.all()):
         return Descent(moved, value, is_exact=True)
     plain = torch.addcmul(Y, size, slope, value=-1)
-    bound = reached - ((plain.detach() - Y.detach()).square() / gamma).sum((-2, -1)) / 2
+    bound = reached - world().total(((plain.detach() - Y.detach()).square() / gamma).sum((-2, -1))) / 2
     moved = torch.where(lowered[..., None, None], moved, plain)
     return Descent(moved, torch.where(lowered, value, bound), is_exact=False)
 
@@ -229,7 +233,7 @@ def _descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term:
 def spread(F: Tensor, drawn: Tensor | None = None) -> Tensor:
     """Return twice the mean squared distance to the mean of the nodes that take part, one number for each problem."""
     points = F.detach() if drawn is None else F.detach()[..., drawn, :]
-    return 2 * (points - points.mean(-2, keepdim=True)).square().sum(-1).mean(-1)
+    return 2 * world().mean_square(points)
 
 
 def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
@@ -239,11 +243,14 @@ def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
     PyTorch's global generator.
     """
     if sample is None:
-        if int(groups.sizes.sum()) == groups.membership.shape[-2]:
+        if int(groups.sizes.sum()) == groups.num_nodes:
             return None
         weights = groups.membership.sum(-1)
         drawn = torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()
-        return drawn if len(drawn) else None  # if there is nothing to compare, all may take part
+        # If there is nothing to compare, all may take part.
+        return drawn if world().count(len(drawn)) else None
+    if world().is_shared:
+        raise ValueError(f"'sample' must be None for a graph in parts, which all nodes take part in (got {sample})")
     generator = None if seed is None else torch.Generator().manual_seed(seed)
     parts = []
     for column in groups.membership.T:

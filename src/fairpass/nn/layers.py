@@ -13,6 +13,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from fairpass.nn.validation import LateBuffers, check_buffers
+from fairpass.world import world
 
 InputScale = Literal["given", "standard", "minmax"]
 NormStatistics = Literal["batch", "keep", "fitted"]
@@ -34,7 +35,7 @@ def members(generators: Sequence[Generator]) -> Iterator[None]:
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     generators = _generators.get()
     if generators is None or not training or not p:
-        return nn.functional.dropout(x, p, training)
+        return world().dropout(x, p, training)
     noise = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     for member, generator in zip(noise, generators, strict=True):
         member.bernoulli_(1 - p, generator=generator)
@@ -79,9 +80,9 @@ class NodeNorm(LateBuffers):
         if self.statistics == "fitted" and self.mean is not None and self.scale is not None:
             normalised = (x - self.mean) * self.scale
         else:
-            mean = x.mean(-2, keepdim=True)
+            mean = world().mean(x, -2)
             centred = x - mean
-            scale = (centred.square().mean(-2, keepdim=True) + _EPSILON).rsqrt()
+            scale = (world().mean(centred.square(), -2) + _EPSILON).rsqrt()
             if self.statistics == "keep":
                 self.mean, self.scale = mean.detach().flatten(), scale.detach().flatten()
             normalised = centred * scale
@@ -130,9 +131,10 @@ class FeatureScaler(nn.Module):
         if self.scale == "given":
             return
         if self.scale == "standard":
-            shift, spread = x.mean(0), x.std(0, correction=0)
+            shift = world().mean(x, 0)[0]
+            spread = world().mean((x - shift).square(), 0)[0].sqrt() if world().is_shared else x.std(0, correction=0)
         else:
-            low, high = x.amin(0), x.amax(0)
+            low, high = world().bounds(x, 0)
             shift, spread = (low + high) / 2, (high - low) / 2
         self.shift, self.factor = shift, torch.where(spread > 0, 1 / spread, 0.0)
 

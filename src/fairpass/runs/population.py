@@ -14,6 +14,7 @@ from fairpass.methods import NodeClassifier
 from fairpass.runs.executors import KILLED, Executor, executor_for
 from fairpass.training import EpochRecord, Task, seeded
 from fairpass.training.population import COMMON_SETTINGS, Member, train_population
+from fairpass.training.task import fingerprint
 from fairpass.training.tensors import to_json
 
 MemberCallback = Callable[[int, EpochRecord], None]
@@ -109,7 +110,7 @@ def _fit_batch(
             with seeded(0, deterministic=first.training.deterministic):  # members draw from their own generators
                 train_population([*members.values()], task, on_epoch=lambda i, record: report(places[i], record))
         for i, member in members.items():
-            header = classifiers[i]._describe(task, data)
+            header = classifiers[i].describe(task, fingerprint(data))
             errors[i] = _error_of(classifiers[i]._accept, member.program, member.state, header, task)
     return [(vars(classifier), error) for classifier, error in zip(classifiers, errors, strict=True)]
 

@@ -15,11 +15,13 @@ from fairpass.errors import ModelFileError
 from fairpass.training.history import History
 from fairpass.training.program import Program
 from fairpass.training.tensors import read_tensors, write_tensors
+from fairpass.world import world
 
 if TYPE_CHECKING:
     from fairpass.training.loop import FitState
 
 _KIND = "fairpass checkpoint"
+_SHOWN = 300  # characters of a reason
 
 
 class Checkpoint:
@@ -45,7 +47,7 @@ class Checkpoint:
             self.write()
 
     def write(self) -> None:
-        if self._latest is None:
+        if self._latest is None or world().rank:  # all processes have the same
             return
         buffer = io.BytesIO()
         torch.save(self._latest, buffer)
@@ -56,13 +58,18 @@ class Checkpoint:
 
     def restore(self, program: Program, state: "FitState") -> bool:
         """Put a stored fit back in place; return whether there was one."""
-        if not self.path.exists():
+        content = world().broadcast(world().agree(self._read))
+        if content is None:
             return False
-        tensors, header = read_tensors(self.path, _KIND)
-        if header["identity"] != self.identity:
-            hint = "it belongs to another method, setting, graph or version); remove it to start again"
-            raise ModelFileError(f"'{self.path}' must be a checkpoint of this very fit ({hint}")
-        stored = torch.load(io.BytesIO(tensors["fit"].numpy().tobytes()), map_location="cpu", weights_only=True)
+        try:
+            self._put_back(program, state, content)
+        except Exception as error:  # of any kind: whatever is wrong with a file must name it
+            reason = f"(damaged: {type(error).__name__}: {error}"[:_SHOWN]
+            raise ModelFileError(f"'{self.path}' must be a {_KIND} {reason}); remove it to start again") from error
+        return True
+
+    def _put_back(self, program: Program, state: "FitState", content: bytes) -> None:
+        stored = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         program.load_state_dict(stored["program"])
         program.configure(state.training)
         for name, optimizer in program.optimizers.items():
@@ -71,8 +78,18 @@ class Checkpoint:
         torch.cuda.set_rng_state_all(stored["cuda_random"])
         state.history = History.from_list(stored["history"])
         state.best_epoch, state.best_state = stored["best_epoch"], stored["best_state"]
+        if not -1 <= state.best_epoch < len(state.history):
+            raise ValueError(f"its best epoch is not one of {len(state.history)}")
         self._latest = _snapshot(program, state)
-        return True
+
+    def _read(self) -> bytes | None:
+        if world().rank or not self.path.exists():
+            return None
+        tensors, header = read_tensors(self.path, _KIND)
+        if header.get("identity") != self.identity:
+            hint = "it belongs to another method, setting, graph or version); remove it to start again"
+            raise ModelFileError(f"'{self.path}' must be a checkpoint of this very fit ({hint}")
+        return tensors["fit"].numpy().tobytes() if "fit" in tensors else b""
 
 
 def _snapshot(program: Program, state: "FitState") -> dict[str, Any]:

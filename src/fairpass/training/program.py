@@ -13,6 +13,7 @@ from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.layers import node_norms, norm_statistics
 from fairpass.training.settings import Training
 from fairpass.training.task import Task
+from fairpass.world import world
 
 # Against which nodes a node is scored after training, and what happens if its group is not known.
 ReferenceName = Literal["fitted", "batch"]
@@ -76,6 +77,7 @@ class Program(nn.Module, ABC):
         loss = self.loss(self(task) if logits is None else logits, task)
         # Members have no parameter in common: the gradient of the sum of their losses is that of each.
         torch.autograd.backward(loss.sum())
+        world().add_gradients(self.parameters())
         optimizer.step()
         return loss.detach()
 
@@ -145,6 +147,9 @@ def adam(module: nn.Module, training: Training) -> Adam:
 def cross_entropy(logits: Tensor, task: Task) -> Tensor:
     """Return the cross-entropy on the training nodes, one number for each problem of the batch."""
     chosen, y = logits.index_select(-2, task.train_nodes), task.train_labels
+    if world().is_shared:
+        total = nn.functional.cross_entropy(chosen, y, reduction="sum")
+        return world().joint_loss(total / task.train_count)
     if chosen.dim() == 2:
         return nn.functional.cross_entropy(chosen, y)
     losses = nn.functional.cross_entropy(chosen.movedim(-1, 1), y.expand(chosen.shape[:-1]), reduction="none")

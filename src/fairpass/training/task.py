@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
@@ -14,6 +15,7 @@ from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.operators import OperatorKind, SparseOperator, check_edge_index
 from fairpass.nn.validation import check_choice, check_precision
 from fairpass.training.tensors import raw_bytes, to_json
+from fairpass.world import world
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -57,6 +59,7 @@ class Task:
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
         self._operators: dict[OperatorKind, SparseOperator] = {}
+        self.provenance: dict[str, Any] | None = data.get("provenance")
         self.cache: dict[Any, Any] = {}  # what methods derive from the graph once
 
     @property
@@ -96,6 +99,11 @@ class Task:
         return self.nodes("train")
 
     @cached_property
+    def train_count(self) -> int:
+        """The number of training nodes of all processes."""
+        return world().count(len(self.train_nodes))
+
+    @cached_property
     def train_labels(self) -> Tensor:
         return self.y[self.train_nodes]
 
@@ -113,7 +121,7 @@ class Task:
             ("label", self.y[nodes], self.num_classes, self.label_names),
             ("group", self.sens[nodes], self.num_groups, self.group_names),
         ):
-            present = torch.bincount(values[values >= 0], minlength=count).tolist()
+            present = world().total(torch.bincount(values[values >= 0], minlength=count)).tolist()
             lacking = [names[i] if names else str(i) for i in range(count) if not present[i]]
             if lacking:
                 raise DataError(f"every {what} must occur in the '{split}' split (got none of {', '.join(lacking)})")
@@ -169,8 +177,11 @@ def _check_data(data: "Data", for_training: bool) -> None:
         is_mask = name in _MASKS
         if (value.dtype == torch.bool) != is_mask or value.is_floating_point() or value.is_complex():
             raise DataError(f"'data.{name}' must be {'boolean' if is_mask else 'integer'} (got {value.dtype})")
+        if not is_mask and (lowest := int(value.min())) < -1:
+            raise DataError(f"'data.{name}' must be -1 where it is not known, and at least 0 elsewhere (got {lowest})")
     _check_names(data, x.shape[1])
     if for_training:
+        _check_splits({name: value for name, value in given.items() if name in _MASKS})
         _warn_of_one_way_edges(edge_index, len(x))
 
 
@@ -205,6 +216,13 @@ def _check_weights(weight: Tensor, edges: int) -> None:
         raise DataError(f"'data.edge_weight' must be a floating point number for each of {edges} edges (got {got})")
     if bad := int((~(weight > 0) | torch.isinf(weight)).sum()):
         raise DataError(f"'data.edge_weight' must be positive and finite (got {bad} others)")
+
+
+def _check_splits(masks: dict[str, Tensor]) -> None:
+    """Raise `DataError` if a node is in two splits: it would be judged by what it was trained with."""
+    for (one, first), (other, second) in combinations(masks.items(), 2):
+        if shared := int((first & second).sum()):
+            raise DataError(f"'data.{one}' and 'data.{other}' must have no node in common (got {shared:,})")
 
 
 def _check_names(data: "Data", features: int) -> None:

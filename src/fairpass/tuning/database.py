@@ -2,10 +2,13 @@
 
 import hashlib
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from optuna.storages import RDBStorage
@@ -23,15 +26,19 @@ _WAIT = 60  # seconds, while others write or hold the lock
 def connect(storage: str) -> RDBStorage:
     """Open the database at a URL, or the SQLite file at a path, and create Optuna's tables if it has none."""
     url = database_url(storage)
+    options: dict[str, Any] = {}
     if url.startswith(_SQLITE):
-        Path(url.removeprefix(_SQLITE)).parent.mkdir(parents=True, exist_ok=True)
+        path = url.removeprefix(_SQLITE) if "://" in storage else storage
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        # By its path, which may have marks that mean something in a URL.
+        options = {"creator": partial(sqlite3.connect, path, timeout=_WAIT, check_same_thread=False)}
     engine = None
     try:
-        timeouts = {"sqlite": {"timeout": _WAIT}} | {each: {"connect_timeout": _REACHABLE} for each in _LOCKS}
-        arguments = timeouts.get(make_url(url).get_backend_name(), {})
-        engine = create_engine(url, connect_args=arguments)
+        if make_url(url).get_backend_name() in _LOCKS:
+            options = {"connect_args": {"connect_timeout": _REACHABLE}}
+        engine = create_engine(url, **options)
         with exclusive(engine, "tables"):  # processes that create them at the same time get in each other's way
-            return RDBStorage(url, engine_kwargs={"connect_args": arguments})
+            return RDBStorage(url.replace("{", "{{").replace("}", "}}"), engine_kwargs=options)  # it formats the URL
     except DataError:
         raise
     except DBAPIError as error:
@@ -48,7 +55,7 @@ def connect(storage: str) -> RDBStorage:
 def database_url(storage: str) -> str:
     """Return the URL of a path, or a URL with the driver that fairpass[postgresql] installs."""
     if "://" not in storage:
-        return f"{_SQLITE}{storage}"
+        return f"{_SQLITE}{storage.replace('?', '_')}"
     scheme, _, rest = storage.partition("://")
     if scheme in ("postgresql", "postgres"):
         # SQLAlchemy's own choice is an older driver; it is left to those who have only that.

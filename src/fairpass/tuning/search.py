@@ -25,6 +25,7 @@ from fairpass.methods import NodeClassifier
 from fairpass.methods.estimator import SpaceKind
 from fairpass.metrics.catalog import SELECTION
 from fairpass.metrics.evaluation import impact_ratio
+from fairpass.parameters import MOST_SEEDS, check_count
 from fairpass.runs.executors import Executor
 from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord, Task, fingerprint
@@ -93,6 +94,8 @@ def tune(
     if strategy not in get_args(Strategy):
         raise ValueError(f"'strategy' must be one of {get_args(Strategy)} (got {strategy!r})")
     limit = Budget.of(budget)
+    if isinstance(seeds, int):
+        check_count("seeds", seeds, 0, MOST_SEEDS)
     used = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not used or len(set(used)) < len(used):
         raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")

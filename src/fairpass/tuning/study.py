@@ -47,12 +47,24 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
         with signs_of_life(study, backend) as owner:
             yield study, owner, lock
     except (StorageInternalError, DBAPIError) as error:
-        raise DataError(masked(f"'storage' must be a database to write to (got {storage!r}: {error})")) from error
+        raise DataError(
+            masked(f"'storage' must be a database to write to (got {storage!r}: {_reason(error)})")
+        ) from error
     finally:
         if isinstance(backend, RDBStorage):
             backend.remove_session()
             backend.engine.dispose()
         optuna.logging.set_verbosity(level)
+
+
+def _reason(error: BaseException) -> str:
+    """Return what the database said, such as that the disk is full; Optuna's own words guess at invalid data."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, DBAPIError):
+            return str(cause.orig)
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 @contextmanager

@@ -18,6 +18,8 @@ class Executor:
     Use it with `with` if it may be on a cluster: the end of the block disconnects it.
     """
 
+    shares_disk = True  # whether files that `work` writes are on this machine
+
     @property
     def jobs(self) -> int:
         """How many batches are computed at once."""

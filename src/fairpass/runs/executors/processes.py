@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from fairpass.parameters import MOST_JOBS, check_count
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
 
@@ -24,8 +25,7 @@ class Processes(Executor):
     """Several processes on this machine, each with its share of torch's threads. They end with this process."""
 
     def __init__(self, jobs: int) -> None:
-        if jobs < 1:
-            raise ValueError(f"'jobs' must be at least 1 (got {jobs})")
+        check_count("jobs", jobs, most=MOST_JOBS)
         self._jobs = jobs
 
     @property

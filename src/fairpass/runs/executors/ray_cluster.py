@@ -36,6 +36,8 @@ class RayCluster(Executor):
     elsewhere, up to three times. Every machine must have the same version of fairpass.
     """
 
+    shares_disk = False
+
     def __init__(self, jobs: int | None = None, address: str | None = None) -> None:
         self._ray = _library()
         self._limit, self.address = jobs, address

@@ -1,0 +1,1 @@
+"""Training on a graph that several processes share, each with some of its nodes."""

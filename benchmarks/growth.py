@@ -66,10 +66,10 @@ def _one_size(nodes: int) -> None:
     ready = time.perf_counter()
     operator, column = task.operator("gcn"), torch.randn(nodes, 1)
     taken = side_by_side({"epoch": call, "product": lambda: operator @ column}, rounds=7, budget=60.0)
-    print(made - start, ready - made, taken["epoch"].least, taken["product"].least, _peak_gigabytes())
+    print(made - start, ready - made, taken["epoch"].least, taken["product"].least, peak_gigabytes())
 
 
-def _peak_gigabytes() -> float:
+def peak_gigabytes() -> float:
     """Return this process's own peak; `getrusage` would count what its parent held when it was started."""
     status = Path("/proc/self/status")
     if status.exists():

@@ -9,7 +9,7 @@ from benchmarks.rivals import GRAPHS
 from fairpass.files import write_text
 
 ROOT = Path(__file__).parent
-NAMES = ("performance.md", "rivals.md", "how-it-works.md", "theory.md", "promise.md")
+NAMES = ("performance.md", "rivals.md", "how-it-works.md", "theory.md", "promise.md", "scale.md")
 PAGES = tuple(ROOT.parent / "docs" / name for name in NAMES)
 # Marker on a page -> benchmark and position of its table.
 TABLES = {
@@ -35,6 +35,14 @@ TABLES = {
     "promise-rivals": ("promise", 1),
     "promise-alone": ("promise", 2),
     "promise-small": ("promise", 3),
+    "parts-overhead": ("distributed", 0),
+    "parts-scaling": ("distributed", 1),
+    "parts-traffic": ("distributed", 2),
+    "parts-memory": ("distributed", 3),
+    "parts-costs": ("distributed", 4),
+    "parts-errors": ("distributed", 5),
+    "halos": ("halo_sizes", 0),
+    "scale-plan": ("scale_plan", 0),
     **{f"rivals-{graph}": ("rivals", position) for position, graph in enumerate(GRAPHS)},
 }
 

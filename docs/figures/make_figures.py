@@ -1,4 +1,4 @@
-"""Draw the pictures of `docs/how-it-works.md` with the library itself.
+"""Draw the pictures of `docs/how-it-works.md` with the library itself, and that of `docs/scale.md`.
 
 Run from the repository's root, where fairpass and matplotlib are installed:
 
@@ -6,6 +6,7 @@ Run from the repository's root, where fairpass and matplotlib are installed:
 """
 
 import json
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib as mpl
@@ -28,7 +29,8 @@ def main() -> None:
     """Draw every figure."""
     # The same bytes at every run: no date, no random ids.
     mpl.rcParams.update({"svg.hashsalt": "fairpass", "font.size": 10, "axes.titlesize": 10})
-    for name, draw in {"message": draw_message, "steps": draw_steps, "directions": draw_directions}.items():
+    figures = {"message": draw_message, "steps": draw_steps, "directions": draw_directions, "halos": draw_halos}
+    for name, draw in figures.items():
         figure = draw()
         figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)
@@ -135,6 +137,33 @@ def draw_directions() -> mpl.figure.Figure:
     panels[0].set_yticks([0.05, 0.1, 0.5, 1, 5, 10, 50], ["0.05", "0.1", "0.5", "1", "5", "10", "50"])
     panels[0].set_ylabel("relative error of the message, %")
     panels[1].legend(frameon=False, loc="upper right")
+    return figure
+
+
+def draw_halos() -> mpl.figure.Figure:
+    """How large halos are, by number of parts and order of the nodes, as `python -m benchmarks halo_sizes` found."""
+    stored = HERE.parents[1] / "benchmarks" / "results" / "halo_sizes.json"
+    rows = json.loads(stored.read_text())["tables"][1]["rows"]
+    styles = {None: (ORANGE, "^"), 0.5: (GREY, "s"), 0.9: (BLUE, "o"), 0.99: (BLUE, "v")}
+
+    figure, (halos, balance) = plt.subplots(1, 2, figsize=(9.6, 3.5), layout="constrained")
+    for (exponent, inside), chosen in groupby(rows, lambda row: (row["exponent"], row["edges inside"])):
+        found, (colour, marker) = list(chosen), styles[inside]
+        order = "random order" if inside is None else f"communities, {100 * inside:.0f} % of edges inside"
+        style = {"color": colour, "marker": marker, "markersize": 4, "linestyle": "-" if exponent == 2.5 else ":"}
+        parts = [row["parts"] for row in found]
+        label = f"{order}, exponent {exponent:g}"
+        halos.loglog(parts, [row["halo / own nodes"] for row in found], label=label, **style)
+        balance.semilogx(parts, [row["largest part / mean, edges"] for row in found], **style)
+    halos.set(
+        title="halo nodes for each own node", yticks=[0.1, 0.3, 1, 3, 10], yticklabels=["0.1", "0.3", "1", "3", "10"]
+    )
+    balance.set(title="edges of the largest part / mean", ylim=(1, None))
+    for panel in (halos, balance):
+        panel.set_xticks(parts, [str(count) for count in parts])
+        panel.minorticks_off()
+        panel.set(xlabel="parts")
+    figure.legend(frameon=False, loc="outside lower center", ncols=2)
     return figure
 
 

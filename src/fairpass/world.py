@@ -5,6 +5,7 @@ calls returns what it was given. In a shared world every process has some of the
 calls in the same order. Results are the same on every process, bit by bit, so that all take the same decisions.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -64,8 +65,19 @@ class World:
         # Not `aminmax`, which takes eight times as long.
         return x.amin(dim), x.amax(dim)
 
-    def gather(self, rows: Tensor) -> Tensor:
-        """Return the rows of all processes, one process after the other, without gradient."""
+    def mean_square(self, x: Tensor) -> Tensor:
+        """Return the mean squared distance of the nodes `(..., N, d)` to their mean, `(...)`, without gradient."""
+        return (x - x.mean(-2, keepdim=True)).square().sum(-1).mean(-1)
+
+    def sizes(self, number: int) -> list[int]:
+        """Return this number of every process."""
+        return [number]
+
+    def gather(self, rows: Tensor, sizes: list[int] | None = None) -> Tensor:
+        """Return the rows of all processes, one process after the other, without gradient.
+
+        It takes one message less if the `sizes`, the number of rows of every process, are known.
+        """
         return rows
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -82,7 +94,8 @@ class SharedWorld(World):
 
     def __init__(self, first_node: int = 0) -> None:
         self.size, self.rank, self.first_node = dist.get_world_size(), dist.get_rank(), first_node
-        self.messages = self.sent_bytes = 0  # what this process has sent to others
+        # What this process has sent to others: sums ("reduce"), halos ("exchange"), rows of all ("gather").
+        self.messages, self.sent_bytes = Counter[str](), Counter[str]()
 
     def total(self, x: Tensor) -> Tensor:
         out: Tensor = _Total.apply(x, self)  # type: ignore[no-untyped-call] # torch's own
@@ -102,7 +115,7 @@ class SharedWorld(World):
         return int(self.reduce(torch.tensor(number)))
 
     def before(self, number: int) -> int:
-        return int(self.gather(torch.tensor([number]))[: self.rank].sum())
+        return sum(self.sizes(number)[: self.rank])
 
     def agree(self, work: Callable[[], T]) -> T:
         problem = None
@@ -110,13 +123,15 @@ class SharedWorld(World):
             done = work()
         except (FairpassError, OSError, ValueError) as error:
             problem = error
-        failed = self.gather(torch.tensor([problem is not None])).nonzero().flatten().tolist()
+        failed = self.gather(torch.tensor([problem is not None]), [1] * self.size).nonzero().flatten().tolist()
         if not failed:
             return done
         said = self.broadcast(str(problem).encode() if problem is not None else b"", failed[0])
         raise problem if problem is not None else DataError((said or b"").decode())
 
     def mean(self, x: Tensor, dim: int) -> Tensor:
+        if self.size == 1:
+            return super().mean(x, dim)
         own = x.sum(dim, keepdim=True)
         both = self.total(torch.cat([own.flatten(), own.new_tensor([x.shape[dim]])]))
         return both[:-1].view(own.shape) / both[-1].detach().clamp(min=1)
@@ -130,19 +145,38 @@ class SharedWorld(World):
         low, high = self.largest(both)
         return -low, high
 
-    def gather(self, rows: Tensor) -> Tensor:
-        sizes = torch.zeros(self.size, dtype=torch.long)
-        sizes[self.rank] = len(rows)
-        sizes = self.reduce(sizes)
-        most = int(sizes.max())
-        padded = rows.new_zeros((most, *rows.shape[1:]))
+    def mean_square(self, x: Tensor) -> Tensor:
+        if self.size == 1:
+            return super().mean_square(x)
+        # Each process's own number, mean and sum of squares about it: in one message, and without cancellation.
+        own, (*batch, count, dimension) = x.detach().double(), x.shape
+        mean = own.sum(-2) / max(1, count)
+        squares = (own - mean[..., None, :]).square().sum((-2, -1))
+        packed = torch.cat([own.new_tensor([count]), mean.flatten(), squares.flatten()])
+        found = self.gather(packed[None], [1] * self.size)
+        counts, means, squares = found.split([1, mean.numel(), squares.numel()], 1)
+        nodes, means = counts.sum().clamp(min=1), means.view(self.size, *batch, dimension)
+        weights = counts.view(-1, *[1] * mean.dim()) / nodes
+        between = (weights * (means - (weights * means).sum(0)).square()).sum((0, -1))
+        return (between + squares.sum(0).view(batch) / nodes).to(x.dtype)
+
+    def sizes(self, number: int) -> list[int]:
+        found = torch.zeros(self.size, dtype=torch.long)
+        found[self.rank] = number
+        return [int(each) for each in self.reduce(found)]
+
+    def gather(self, rows: Tensor, sizes: list[int] | None = None) -> Tensor:
+        if self.size == 1:
+            return rows.detach()
+        sizes = sizes or self.sizes(len(rows))
+        padded = rows.new_zeros((max(sizes), *rows.shape[1:]))
         padded[: len(rows)] = rows.detach()
         # Not every backend can gather truth values.
         sent = padded.to(torch.uint8) if padded.dtype == torch.bool else padded
         found = [torch.empty_like(sent) for _ in range(self.size)]
-        self._note(sent, self.size - 1)
+        self._note("gather", sent, self.size - 1)
         dist.all_gather(found, sent)
-        return torch.cat([part[:size] for part, size in zip(found, sizes.tolist(), strict=True)]).to(rows.dtype)
+        return torch.cat([part[:size] for part, size in zip(found, sizes, strict=True)]).to(rows.dtype)
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         found = [each for each in parameters if each.requires_grad]
@@ -164,16 +198,19 @@ class SharedWorld(World):
 
     def exchange(self, rows: Tensor, sizes: list[int], expected: list[int]) -> Tensor:
         """Send the first `sizes[0]` rows to process 0, and so on; return what the others sent, in their order."""
+        if self.size == 1:
+            return rows
         received = rows.new_empty((sum(expected), *rows.shape[1:]))
-        self._note(rows, 1)
+        self._note("exchange", rows, 1)
         dist.all_to_all_single(received, rows.contiguous(), expected, sizes)
         return received
 
     def reduce(self, x: Tensor, operation: Any = dist.ReduceOp.SUM) -> Tensor:
         """Return a tensor reduced over all processes, without gradient."""
         out = x.detach().clone()
-        self._note(out, 2)  # once to be added up, once with the result
-        dist.all_reduce(out, operation)
+        if self.size > 1:
+            self._note("reduce", out, 2 * (self.size - 1) / self.size)  # a ring: to be added up, and with the result
+            dist.all_reduce(out, operation)
         return out
 
     def broadcast(self, content: bytes | None, source: int = 0) -> bytes | None:
@@ -187,9 +224,9 @@ class SharedWorld(World):
         dist.broadcast(buffer, source)
         return buffer.numpy().tobytes()
 
-    def _note(self, x: Tensor, times: int) -> None:
-        self.messages += 1
-        self.sent_bytes += times * x.numel() * x.element_size()
+    def _note(self, kind: str, x: Tensor, times: float) -> None:
+        self.messages[kind] += 1
+        self.sent_bytes[kind] += round(times * x.numel() * x.element_size())
 
 
 _current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039 # it has no state

@@ -15,7 +15,7 @@ from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_files import HeaderNames, Table
 from fairpass.errors import DataError
 
-WeightProblem = Literal["missing", "number", "positive", "finite"]
+WeightProblem = Literal["missing", "number", "positive", "finite", "large"]
 
 _LOOKED_AT = 1_000  # rows that say whether a column has numbers
 _SECONDS = 1e8  # larger numbers in a third column are times, not weights
@@ -125,6 +125,7 @@ def edge_weights(column: Column) -> Floats:
         "number": np.isnan(numbers),
         "positive": ~(numbers > 0),
         "finite": np.isinf(numbers),
+        "large": numbers > np.finfo(np.float32).max,
     }
     for problem, wrong in problems.items():
         if wrong.any():
@@ -140,6 +141,8 @@ def weight_error(column: str, problem: WeightProblem, count: int, row: int, valu
         return DataError(f"{name} must have a weight for each edge ({missing_text(count, row)})")
     if problem == "finite":
         return DataError(f"{name} must be finite (got inf in row {row})")
+    if problem == "large":
+        return DataError(f"{name} has weights too large for 32-bit numbers (got {float(value):g} in row {row})")
     what = "must contain numbers" if problem == "number" else "must be positive"
     more = f", and {count - 1:,} more" if count > 1 else ""
     return DataError(f"{name} {what} to be the weight of edges (got {listed([value])} in row {row}{more})")

@@ -18,6 +18,8 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 # A mean is said to have shifted if it did by this many standard deviations, and by this many standard errors.
 _SHIFTED, _CERTAIN = 0.5, 5.0
 
+_LARGEST = 1e100  # the squares of larger numbers overflow, and with them mean and variance
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -255,6 +257,11 @@ def check_finite(column: Column, values: Floats) -> None:
     if infinite.any():
         where = f"{infinite.sum()} infinite values, first in row {np.argmax(infinite)}"
         raise DataError(f"column {column.name!r} must be finite (got {where})")
+    large = np.abs(values) > _LARGEST
+    if large.any():
+        row = int(np.argmax(large))
+        got = f"got {values[row]:g} in row {row}"
+        raise DataError(f"column {column.name!r} has numbers too large for 32-bit features ({got})")
 
 
 def check_complete(column: Column, missing: Bools) -> None:

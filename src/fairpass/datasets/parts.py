@@ -11,36 +11,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fairpass.datasets.graph import Bools, GraphArrays, Ints, distinct_sorted
 from fairpass.datasets.npy_files import write_npy
+from fairpass.documents import Stored, read_document, write_document
 from fairpass.errors import DataError
-from fairpass.files import PathLike, read_document, sha256, write_document
+from fairpass.files import PathLike, sha256
 
-KIND = "fairpass parts"
+KIND: Final = "fairpass parts"
 MANIFEST = "manifest.json"
 _OPTIONAL = ("edge_weight", "safety_mask", "node_ids")
 
 
-class StoredFile(BaseModel):
+class StoredFile(Stored):
     """What a file of a part must be."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bytes: int = Field(ge=0)
     sha256: str
 
 
-class Manifest(BaseModel):
+class Manifest(Stored):
     """What all parts have in common, and the checksums of their files."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+    kind: Literal["fairpass parts"] = KIND
     graph: str  # the same for all parts of a graph
     offsets: tuple[int, ...] = Field(min_length=2)
     num_edges: int = Field(ge=0)  # both directions of an edge count
@@ -67,7 +65,7 @@ class Manifest(BaseModel):
         path = Path(directory) / MANIFEST
         if not path.is_file():
             raise DataError(f"'{directory}' must be a directory of parts (it has no {MANIFEST}; see 'partition')")
-        found = read_document(path, KIND, cls._build)
+        found = read_document(path, KIND, cls)
         increasing = found.offsets[0] == 0 and all(
             a < b for a, b in zip(found.offsets, found.offsets[1:], strict=False)
         )
@@ -75,13 +73,9 @@ class Manifest(BaseModel):
             raise DataError(f"'{path}' must be a {KIND} file (damaged: its parts do not add up)")
         return found
 
-    @classmethod
-    def _build(cls, stored: dict[str, Any]) -> Self:
-        return cls.model_validate({name: value for name, value in stored.items() if name != "kind"})
-
     def write(self, directory: PathLike) -> None:
         """Write the manifest: the last file of a graph in parts, which is not taken for one without it."""
-        write_document(Path(directory) / MANIFEST, {"kind": KIND, **self.model_dump()})
+        write_document(Path(directory) / MANIFEST, self.model_dump())
 
 
 @dataclass(frozen=True)

@@ -31,4 +31,4 @@ class Halo:
 
     def extend(self, rows: Tensor) -> Tensor:
         """Return the own rows of a matrix, followed by the halo's, without gradient."""
-        return torch.cat([rows.detach(), self.fetch(rows)])
+        return rows.detach() if self.shared.size == 1 else torch.cat([rows.detach(), self.fetch(rows)])

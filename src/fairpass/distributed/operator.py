@@ -1,6 +1,7 @@
 """The rows of a graph's operator that belong to one process."""
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fairpass.distributed.halo import Halo
 from fairpass.errors import DataError
 from fairpass.nn.operators import OperatorKind, SparseOperator
 
+_AT_ONCE = 1 << 22  # entries that are checked at a time
 _MIXED = 0x9E3779B97F4A7C15  # odd, so that multiples of it are spread over 64 bits
 
 
@@ -49,14 +51,20 @@ class PartOperator(SparseOperator):
 def check_edges(part: GraphPart, halo: Halo, name: str) -> None:
     """Raise `DataError` on every process if the graph has self-loops, or edges with one direction only."""
     shared, own = halo.shared, part.num_nodes
-    targets = np.repeat(np.arange(own), np.diff(part.indptr))
-    if loops := shared.count(int((targets == part.indices).sum())):
-        raise DataError(f"'{name}' must have no self-loops (got {loops:,}); make the parts again")
     # r'(A - A')s = 0 for two vectors of integers, modulo 2^64: a graph with one-way edges hardly passes it.
     numbers = torch.arange(shared.first_node, shared.first_node + own)
     r, s = (_all(halo, _mix(numbers + shift)).numpy() for shift in (1, 1 << 40))
-    forth = r[targets] * s[part.indices] - s[targets] * r[part.indices]
-    if int(shared.reduce(torch.tensor(int(forth.sum(dtype=np.int64))))):
+    loops, difference = 0, np.zeros((), np.int64)
+    # Some rows at a time: integers for all entries would take more memory than anything else.
+    cuts = np.searchsorted(part.indptr, np.arange(0, len(part.indices), _AT_ONCE), side="right") - 1
+    for first, last in pairwise([*np.unique(cuts).tolist(), own]):
+        columns = part.indices[part.indptr[first] : part.indptr[last]]
+        targets = np.repeat(np.arange(first, last), np.diff(part.indptr[first : last + 1]))
+        loops += int((targets == columns).sum())
+        difference += (r[targets] * s[columns] - s[targets] * r[columns]).sum(dtype=np.int64)
+    if loops := shared.count(loops):
+        raise DataError(f"'{name}' must have no self-loops (got {loops:,}); make the parts again")
+    if int(shared.reduce(torch.tensor(int(difference)))):
         raise DataError(f"'{name}' must have every edge in both directions (some have one only); make the parts again")
 
 

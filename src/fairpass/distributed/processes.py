@@ -5,12 +5,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from fairpass.world import SharedWorld, inside
 
+_torch: Any = dist  # some of its names have no type
 _LOST = "the connection to another process was lost"
 
 
@@ -36,7 +38,11 @@ def joined() -> Iterator[SharedWorld]:
     Numbers on CPUs go through gloo, those on GPUs through NCCL.
     """
     _end_with_parent()
-    dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
+    # The agent's store outlives its workers. Those of each start must not find the addresses of the last ones.
+    store, number, size = next(_torch.rendezvous("env://"))
+    attempt = _torch.PrefixStore(f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, store=attempt, rank=number, world_size=size)
     try:
         shared = SharedWorld()
         with inside(shared):

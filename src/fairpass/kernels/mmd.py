@@ -97,6 +97,11 @@ class Groups:
         return Groups(weights.flatten(-2), self.sizes, scales.flatten(-2), probabilities.shape[-1])
 
     @cached_property
+    def num_nodes(self) -> int:
+        """The number of nodes of all processes, also those of unknown group."""
+        return world().count(self.membership.shape[-2])
+
+    @cached_property
     def full(self) -> Coupling:
         return self._coupling(simplified=False)
 

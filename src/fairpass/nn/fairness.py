@@ -233,8 +233,7 @@ def _descend_with_momentum(Y: Tensor, size: Tensor, gamma: float | Tensor, term:
 def spread(F: Tensor, drawn: Tensor | None = None) -> Tensor:
     """Return twice the mean squared distance to the mean of the nodes that take part, one number for each problem."""
     points = F.detach() if drawn is None else F.detach()[..., drawn, :]
-    squared = (points - world().mean(points, -2)).square().sum(-1)
-    return 2 * world().mean(squared, -1)[..., 0]
+    return 2 * world().mean_square(points)
 
 
 def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
@@ -244,7 +243,7 @@ def draw(groups: Groups, sample: int | None, seed: int | None) -> Tensor | None:
     PyTorch's global generator.
     """
     if sample is None:
-        if int(groups.sizes.sum()) == world().count(groups.membership.shape[-2]):
+        if int(groups.sizes.sum()) == groups.num_nodes:
             return None
         weights = groups.membership.sum(-1)
         drawn = torch.nonzero(weights if weights.dim() == 1 else weights.sum(0)).flatten()

@@ -10,7 +10,7 @@ import torch
 import torch.utils.deterministic
 from torch import Tensor
 
-from fairpass.errors import FairpassError
+from fairpass.errors import FairpassError, NotFiniteError
 from fairpass.metrics.split_metrics import SplitMetrics, ThresholdSearch, selection
 from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
@@ -82,7 +82,8 @@ class EpochMonitor:
         task.check_split("val")
         self.task, self.training = task, training
         self.nodes = task.nodes("val")
-        y, sens = world().gather(task.y[self.nodes]), world().gather(task.sens[self.nodes])
+        self._sizes = world().sizes(len(self.nodes))
+        y, sens = (world().gather(each[self.nodes], self._sizes) for each in (task.y, task.sens))
         self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
@@ -94,16 +95,21 @@ class EpochMonitor:
     def __call__(self, logits: Tensor) -> list[dict[str, Any]]:
         """Return for each of `(B, N, C)` logits the fields of an `EpochRecord` apart from epoch and losses."""
         # One node without an output makes the epoch useless; nan is never selected.
-        broken = ~world().smallest(logits.isfinite().flatten(1).all(1).int()).bool()
+        tracked, is_finite = self.training.track_discrepancy, logits.isfinite().flatten(1).all(1)
+        own_facts = [~is_finite]
+        if tracked:  # also the largest entry, and whether two logits are not opposite
+            own_facts += [logits.abs().amax((1, 2)).where(is_finite, 0.0), logits.sum(-1).any(-1)]
+        facts = world().largest(torch.stack([each.to(logits) for each in own_facts]))
+        broken = facts[0].bool()
         own = scores(logits.index_select(1, self.nodes).softmax(-1))
-        on_validation = world().gather(own.movedim(1, 0)).movedim(0, 1)
+        on_validation = world().gather(own.movedim(1, 0), self._sizes).movedim(0, 1)
         if bool(broken.any()):
             on_validation[broken] = nan
         thresholds = self._thresholds(on_validation, broken)
         if thresholds is not None:
             self.metrics.threshold = thresholds[:, None]
         numbers = self.metrics(on_validation)
-        found = self._discrepancy(logits, broken) if self.training.track_discrepancy else [{} for _ in logits]
+        found = self._discrepancy(logits, broken, *facts[1:]) if tracked else [{} for _ in logits]
         columns: dict[str, list[Any]] = {
             "metrics": [dict(zip(SplitMetrics.names, row, strict=True)) for row in numbers.tolist()],
             "selection": selection(numbers).tolist(),
@@ -120,15 +126,15 @@ class EpochMonitor:
         fixed = torch.tensor(self.training.threshold, dtype=torch.float64, device=broken.device)
         return fixed.expand(len(broken))
 
-    def _discrepancy(self, logits: Tensor, broken: Tensor) -> list[dict[str, float]]:
+    def _discrepancy(self, logits: Tensor, broken: Tensor, largest: Tensor, mixed: Tensor) -> list[dict[str, float]]:
         """Return how far apart the groups' logits are, for a kernel as wide as the spread of all logits."""
         if bool(broken.any()):
             logits = logits.masked_fill(broken[:, None, None], 0.0)
         # The squares of huge logits overflow. The kernel's width follows the logits, so scaling changes nothing.
-        largest = world().largest(logits.abs().amax((1, 2), keepdim=True))
+        largest = largest.masked_fill(broken, 0.0)[:, None, None]
         if bool((largest > _LARGEST).any()):
             logits = logits / (largest / _LARGEST).clamp(min=1.0)
-        if logits.shape[-1] == 2 and not bool(world().largest(logits.sum(-1).any().int())):
+        if logits.shape[-1] == 2 and not bool(mixed.masked_fill(broken, 0.0).any()):
             # Opposite logits, as GMMD has them, lie on a line: one column has their distances, at less cost.
             logits = sqrt(2) * logits[..., 1:]
         similar = self.task.groups.similarities(logits, 1 / spread(logits).clamp(min=1e-12))
@@ -159,6 +165,17 @@ def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
             _memory.fill_uninitialized_memory = fill
 
 
+def _epoch(program: Program, task: Task) -> tuple[dict[str, float], Tensor]:
+    """Return the losses of an epoch and the logits after it; all nan if the method noticed that it has diverged."""
+    try:
+        losses = {name: float(value) for name, value in program.epoch(task).items()}
+        return losses, program.evaluate(task)
+    except NotFiniteError:
+        if world().size > 1:  # the others may be waiting for this process
+            raise
+        return {"loss": nan}, task.x.new_full((len(task.x), task.num_classes), nan)
+
+
 def train(
     program: Program,
     task: Task,
@@ -169,8 +186,8 @@ def train(
     """Train `program` in place, leave the selected epoch's state in it, and return what happened.
 
     Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result; on Ctrl-C
-    the epochs so far are kept there. Training ends early once outputs are not finite; a finite epoch before can still
-    be selected, and if there is none, `DivergedError` is raised.
+    the epochs so far are kept there. Its file stays: who keeps the result removes it then. Training ends early once
+    outputs are not finite; a finite epoch before can still be selected, and without one, `DivergedError` is raised.
     """
     monitor, state = EpochMonitor(task, training), FitState(training)
     if checkpoint is not None and checkpoint.restore(program, state):
@@ -184,8 +201,8 @@ def train(
         while not state.is_over:
             if program.evaluated is None:  # else the epoch has its logits already: no mode to change in many modules
                 program.train()
-            losses = {name: float(value) for name, value in program.epoch(task).items()}
-            (measured,) = monitor(program.evaluate(task)[None])
+            losses, logits = _epoch(program, task)
+            (measured,) = monitor(logits[None])
             if state.add(EpochRecord(epoch=len(state.history), losses=losses, **measured)):
                 state.best_state = {name: value.detach().clone() for name, value in program.state_dict().items()}
             if checkpoint is not None:
@@ -196,8 +213,6 @@ def train(
         if checkpoint is not None:
             checkpoint.write()
         raise
-    if checkpoint is not None:
-        checkpoint.remove()
     if state.selected.epoch < len(state.history) - 1:
         program.load_state_dict(state.best_state)
     program.evaluated = None

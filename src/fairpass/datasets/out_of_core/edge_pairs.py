@@ -148,6 +148,7 @@ class EdgeTable:
             "number": f"{given} IS NOT NULL AND ({number} IS NULL OR isnan({number}))",
             "positive": f"NOT {number} > 0",
             "finite": f"isinf({number})",
+            "large": f"{number} > {float(np.finfo(np.float32).max)}",
         }
         for problem, condition in wrong.items():
             count, first = self.engine.row(f"SELECT count(*), min(file_row_number) FROM {rows} e WHERE {condition}")

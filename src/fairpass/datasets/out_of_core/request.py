@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fairpass.datasets.options import TableOptions
+from fairpass.documents import read_document, write_document
 from fairpass.errors import DataError
-from fairpass.files import read_document, write_document
 
 KIND = "fairpass partition"
 _VERSION = 1  # increase it whenever steps of an older version cannot be continued

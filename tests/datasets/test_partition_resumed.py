@@ -1,5 +1,6 @@
 """What is killed, or runs out of space, leaves no damage, and the same call finishes it."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,7 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fairpass.datasets.out_of_core.engine import Engine
+from fairpass.datasets.out_of_core import partition as partition_module
+from fairpass.datasets.out_of_core.engine import Engine, TooLittleMemoryError
 from fairpass.datasets.out_of_core.partition import partition
 from fairpass.datasets.parts import Manifest
 from fairpass.errors import DataError
@@ -134,3 +136,31 @@ def test_a_directory_with_other_files_is_refused(tables: tuple[Path, Path], tmp_
     with pytest.raises(DataError, match="'out' must be a new or empty directory"):
         partition(*tables, tmp_path / "notes", **OPTIONS)
     assert [path.name for path in (tmp_path / "notes").iterdir()] == ["note.txt"]
+
+
+def test_an_interrupted_query_is_an_interruption(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, 10**9) as engine, pytest.raises(KeyboardInterrupt), engine._own_words():
+        raise RuntimeError("Query interrupted")
+
+
+def test_too_little_memory_or_space_keeps_the_work(
+    tables: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lack_memory(*_: Any, **__: Any) -> None:
+        raise TooLittleMemoryError("'memory' must be larger for these tables")
+
+    def lack_space(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(partition_module, "write_pairs", lack_memory)
+        with pytest.raises(TooLittleMemoryError):
+            partition(*tables, tmp_path / "parts", **OPTIONS)
+    done = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("column-*")}
+    assert done
+    with monkeypatch.context() as patched:
+        patched.setattr(partition_module, "write_part_edges", lack_space)
+        with pytest.raises(OSError, match="No space left"):
+            partition(*tables, tmp_path / "parts", **OPTIONS | {"memory": "1GB"})
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("column-*")} == done
+    assert partition(*tables, tmp_path / "parts", **OPTIONS).num_nodes == 600

@@ -90,14 +90,20 @@ class Engine:
         try:
             yield
         except duckdb.Error as error:
-            message = str(error)
-            if any(sign in message for sign in _DISK_FULL):
+            message = str(error).splitlines()[0]
+            if isinstance(error, duckdb.InterruptException):
+                raise KeyboardInterrupt from error
+            if any(sign in str(error) for sign in _DISK_FULL):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder)) from error
             if isinstance(error, duckdb.OutOfMemoryException):
-                raise TooLittleMemoryError(
-                    f"'memory' must be larger for these tables ({message.splitlines()[0]})"
-                ) from error
-            raise DataError(f"the tables cannot be read ({message.splitlines()[0]})") from error
+                raise TooLittleMemoryError(f"'memory' must be larger for these tables ({message})") from error
+            if isinstance(error, duckdb.IOException):
+                raise OSError(message) from error
+            raise DataError(f"the tables cannot be read ({message})") from error
+        except RuntimeError as error:
+            if "interrupted" in str(error):  # by Control-C: DuckDB has its own handler while a query runs
+                raise KeyboardInterrupt from error
+            raise
 
 
 def text(value: object) -> str:

@@ -11,6 +11,7 @@ from fairpass.documents import read_document, write_document
 from fairpass.errors import DataError
 
 KIND = "fairpass partition"
+_VERSION = 1  # increase it whenever steps of an older version cannot be continued
 _FILE = "partition.json"
 _WORK = ".partition"
 SPILL = "spill"  # what does not fit in memory, in the directory of the work
@@ -31,6 +32,7 @@ class Request:
             **{table: _identity(getattr(self, table)) for table in ("nodes", "edges")},
             "options": self.options.model_dump(mode="json"),
             "parts": self.parts,
+            "version": _VERSION,
         }
 
 

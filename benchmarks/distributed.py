@@ -68,8 +68,8 @@ def run(quick: bool) -> Result:
         taken: dict[str, list[Measured]] = {}
         for _ in range(rounds):
             for processes, all_fits in ((1, fits + rivals), (2, [parts[case] for case in pairs])):
-                for fit, found in zip(all_fits, measured(processes, epochs, all_fits), strict=True):
-                    taken.setdefault(fit, []).append(found)
+                for fit, one in zip(all_fits, measured(processes, epochs, all_fits), strict=True):
+                    taken.setdefault(fit, []).append(one)
         # A process of its own for each: its peak memory is this case's alone.
         memory = [measured(1, 3, [fit])[0] for case, fit in zip(alone, fits, strict=True) if case in MEMORY or quick]
     load = f"load average of the machine {before:.1f} to {os.getloadavg()[0]:.1f}"

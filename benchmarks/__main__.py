@@ -27,6 +27,7 @@ NAMES = (
     "promise",
     "rivals",
     "theorems",
+    "tables",
 )
 RESULTS = Path(__file__).parent / "results"
 

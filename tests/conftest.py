@@ -1,11 +1,14 @@
 """What all tests share: how examples are drawn, and a cache of their own."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 import torch
 from tests.drawing import load_profile
 
+# Before anything imports Ray, also in the processes that tests start: it sends nothing to anybody.
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # Before any test module is imported: tests take their settings from the profile that is loaded then.
 load_profile()
 # So that a failed assertion of the battery says what it compared, as those of test modules do.

@@ -22,6 +22,10 @@ class DownloadError(FairpassError, OSError):
     """A data file could not be fetched, or what arrived is not the published file."""
 
 
+class NotFiniteError(FairpassError, ValueError):
+    """Numbers of a computation are NaN or infinite; in a training, it has diverged."""
+
+
 class ModelFileError(FairpassError, ValueError):
     """A stored model is damaged, truncated, or not one of ours."""
 
@@ -47,10 +51,10 @@ _EXPECTED = {
     "list_type": "a list",
     "date_type": "a date",
     "dict_type": "a table with keys",
-    "greater_than_equal": "at least {ge:g}",
-    "greater_than": "greater than {gt:g}",
-    "less_than_equal": "at most {le:g}",
-    "less_than": "less than {lt:g}",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "greater than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
     "literal_error": "one of {expected}",
     "string_too_short": "a text that is not empty",
     "too_short": "a list that is not empty",
@@ -74,12 +78,18 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
     depth = max(len(each["loc"]) for each in of_field)
     closest = [each for each in of_field if len(each["loc"]) == depth]
     kinds, got = dict.fromkeys(each["type"] for each in closest), closest[0]["input"]
-    expected = " or ".join(_EXPECTED.get(each, first["msg"]) for each in kinds).format(**limits)
+    words = {name: in_digits(limit) if isinstance(limit, int | float) else limit for name, limit in limits.items()}
+    expected = " or ".join(_EXPECTED.get(each, first["msg"]) for each in kinds).format(**words)
     if kind == "literal_error":
         expected = expected.replace(" or ", ", ")
         close = suggestion(got, re.findall(r"'([^']*)'", expected))
         return f"'{field}' must be {expected} (got {got!r}{close})"
     return f"'{field}' must be {expected} (got {got!r})"
+
+
+def in_digits(number: float) -> str:
+    """Return a limit for a message: 0.8, 1e+12, 10,000."""
+    return f"{number:,}" if isinstance(number, int) and abs(number) >= 1000 else f"{number:g}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

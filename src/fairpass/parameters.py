@@ -19,7 +19,17 @@ from textwrap import fill
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
+from fairpass.errors import in_digits
+
 Plain = str | int | float | bool | None
+
+# Limits of parameters that declare none. Larger numbers leave the range of float32 in a product or two, and as many
+# steps would take for ever; a smaller positive number is zero in a product.
+LARGEST, SMALLEST, MOST = 1e12, 1e-12, 1_000_000
+MOST_NODES = 2**31 - 1  # where a parameter counts nodes
+LARGEST_SEED = 2**32 - 1  # that of numpy and scikit-learn; torch takes larger ones
+MOST_SEEDS, MOST_JOBS = 10_000, 1024  # of a command
+LARGEST_RATE = 1e30  # of learning: training diverges long before, and says so
 
 _EMPTY = inspect.Parameter.empty
 _BOUNDS = {"at_least": ge, "above": gt, "at_most": le, "below": lt}
@@ -110,6 +120,7 @@ class Parameter:
     above: float | None = None
     at_most: float | None = None
     below: float | None = None
+    limit: float | None = None
     search: Dimension | None = None
     grid: Choice | None = None
     per_member: bool = False
@@ -125,6 +136,22 @@ class Parameter:
         bounds = [(is_within, getattr(self, name)) for name, is_within in _BOUNDS.items()]
         if isinstance(value, Real) and not all(bound is None or is_within(value, bound) for is_within, bound in bounds):
             raise ValueError(f"'{self.name}' must be {self.bounds} (got {value})")
+        if isinstance(value, Real) and not isinstance(value, bool) and not self._is_usual(value):
+            raise ValueError(f"'{self.name}' must be {self._usual(value)} (got {value})")
+
+    def _is_usual(self, value: Any) -> bool:
+        """Return whether a number is one that can be computed with, within the limit and not almost zero."""
+        return abs(value) <= self._limit and not (self.above == 0 and value < SMALLEST)
+
+    @property
+    def _limit(self) -> float:
+        kinds = alternatives(self.hint)
+        return self.limit or (MOST if int in kinds and float not in kinds else LARGEST)
+
+    def _usual(self, value: Any) -> str:
+        if abs(value) <= self._limit:
+            return f"at least {SMALLEST:g}"
+        return " and ".join(filter(None, [self.bounds.replace(" and finite", ""), f"at most {in_digits(self._limit)}"]))
 
     @property
     def bounds(self) -> str:
@@ -133,7 +160,8 @@ class Parameter:
             return "between 0 and 1"
         given = {name: bound for name in _BOUNDS if (bound := getattr(self, name)) is not None}
         short = {("above", 0): "positive", ("below", inf): "finite"}
-        return " and ".join(short.get(each, f"{each[0].replace('_', ' ')} {each[1]:g}") for each in given.items())
+        words = {each: f"{each[0].replace('_', ' ')} {in_digits(each[1])}" for each in given.items()}
+        return " and ".join(short.get(each, usual) for each, usual in words.items())
 
     @property
     def values(self) -> str:
@@ -148,7 +176,8 @@ def parameter(
     """Declare a parameter of a `Declared` class; `search` is the recommended range, `grid` that of a grid search.
 
     Args:
-        declaration: the bounds `at_least`, `above`, `at_most` and `below`; `per_member`, whether members of one
+        declaration: the bounds `at_least`, `above`, `at_most` and `below`; `limit`, the largest number that makes
+            sense to compute with, if it is not that of all parameters; `per_member`, whether members of one
             population may differ in it; `before`, the value that reproduces version 0.1 if it was added later.
     """
     return field(default=default, metadata={"help": help, "search": search, "grid": grid, **declaration})
@@ -205,6 +234,19 @@ class Declared:
             if (value := getattr(self, name)) not in (each.default, getattr(usual, name, each.default))
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def check_count(name: str, value: int, least: int = 1, most: int = MOST) -> None:
+    """Raise `ValueError` unless a number of things to do is one that can be done."""
+    if not value >= least:
+        raise ValueError(f"'{name}' must be at least {least} (got {value})")
+    if not value <= most:
+        raise ValueError(f"'{name}' must be at most {most:,} (got {value})")
+
+
+def check_seed(name: str, value: int) -> None:
+    """Raise `ValueError` unless every library that draws random numbers accepts a seed."""
+    check_count(name, value, 0, LARGEST_SEED)
 
 
 def _of_fields(cls: type[Declared]) -> dict[str, Parameter]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from fairpass.cli import output
@@ -27,7 +26,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, graph_cache: Path) -> None:
     """A terminal wide enough for every sentence, and nothing of the user's settings."""
     monkeypatch.setenv("COLUMNS", "250")
     # A console keeps the width that it found when it was made.
-    monkeypatch.setattr(output, "console", Console(highlight=False))
+    monkeypatch.setattr(output, "console", output.PlainConsole())
     monkeypatch.setenv("FAIRPASS_CACHE", str(graph_cache))
     for name in ("FAIRPASS_DEBUG", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERM"):
         monkeypatch.delenv(name, raising=False)

@@ -43,7 +43,7 @@ def shout(*, softly: bool = False) -> None:
 app()
 """
 
-HEAVY = ("torch", "torch_geometric", "pandas", "sklearn", "fairlearn", "scipy", "numpy")
+HEAVY = ("ray", "torch", "torch_geometric", "pandas", "sklearn", "fairlearn", "scipy", "numpy")
 
 
 def modules_after(code: str) -> set[str]:

@@ -10,6 +10,7 @@ from rich.console import Console
 from typer.testing import Result
 
 from fairpass.cli import output
+from fairpass.documents import signed
 from fairpass.errors import DataError
 from fairpass.methods import GAT, GCN, names
 from fairpass.report import Evidence
@@ -112,7 +113,7 @@ def test_a_failing_method_loses_nothing(
     mended = run(*QUICK, "--out", out, "--json")
     assert mended.stderr == f"4 of 6 runs are already in {out}\n"
     assert all(not row["failed"] for row in json.loads(mended.stdout)["rows"])
-    assert json.loads(out.read_text()) == json.loads(mended.stdout)
+    assert json.loads(out.read_text()) == signed(json.loads(mended.stdout))
 
 
 def test_report_has_the_same_numbers(run: Run, run_json: RunJson, tmp_path: Path) -> None:
@@ -187,6 +188,7 @@ def test_all_methods_are_meant_by_default(
         (["--seeds", "0"], "Invalid value for '--seeds'"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
         (["--jobs", "2", "--report", "x"], "--report cannot be used with --jobs"),
+        (["--executor", "ray", "--report", "x"], "--report cannot be used with --executor"),
     ],
 )
 def test_wrong_arguments(run: Run, arguments: list[str], message: str) -> None:

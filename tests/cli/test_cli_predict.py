@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 from fairpass import from_tables, join_tables, load_model
 from fairpass.cli.app import app
 from fairpass.cli.options import Reference, UnknownGroup
+from fairpass.documents import signed
 from fairpass.errors import DataError
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.predictions import prediction_table
@@ -378,7 +379,7 @@ def test_a_run_of_other_tables(run: Run, moved: Path) -> None:
     record = moved / "runs/applicants/data.json"
     document = json.loads(record.read_text())
     document["provenance"]["nodes"]["sha256"] = "0" * 64
-    record.write_text(json.dumps(document))
+    record.write_text(json.dumps(signed(document)))
     assert "and the model were not made from the same nodes" in refused(run, moved, moved / "runs/applicants")
     record.write_text("{")
     assert "data.json' is damaged: give the tables instead" in refused(run, moved, moved / "runs/applicants")

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 from typer.testing import Result
 
 from fairpass.datasets import download
+from fairpass.documents import signed
 from fairpass.experiments import cells
 from fairpass.runs import RunRecord, RunSpec, RunStore, runner
 
@@ -125,7 +126,7 @@ def test_a_failed_run_is_told(run: Run, tmp_path: Path) -> None:
     run("reproduce", "stats", *GERMAN, "--out", tmp_path)
     (path,) = (tmp_path / "records").iterdir()
     record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "error": "it broke"}))
+    path.write_text(json.dumps(signed({**record, "error": "it broke"})))
     result = run("reproduce", "stats", *GERMAN, "--out", tmp_path)
     assert result.exit_code == 0
     assert "Warning: 1 of 1 runs ended with an error, such as: it broke" in result.stderr

@@ -18,6 +18,7 @@ from fairpass.cli import output
 from fairpass.cli import train as train_module
 from fairpass.cli.evaluate import Split
 from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
+from fairpass.documents import signed
 from fairpass.methods import GMMD, Constant, names
 from fairpass.metrics import catalog
 from fairpass.training import Training
@@ -85,7 +86,7 @@ def test_train_writes_what_it_shows(run_json: RunJson, tmp_path: Path) -> None:
     out = tmp_path / "runs" / "german"
     shown = run_json("train", *GCN, "--set", "dropout=0", "--seed", "7", "--out", out, "--json")
     assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "history.json", "model.safetensors"]
-    assert json.loads((out / "evaluation.json").read_text()) == shown
+    assert json.loads((out / "evaluation.json").read_text()) == signed(shown)
     assert shown["parameters"] == {"num_layers": 2, "hidden": 16, "dropout": 0.0}
     assert shown["training"] == Training(epochs=4, seed=7).to_dict()
     history = pd.read_json(out / "history.json")

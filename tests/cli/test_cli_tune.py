@@ -11,6 +11,7 @@ from typer.testing import Result
 
 from fairpass.cli import output
 from fairpass.cli import tune as tune_module
+from fairpass.documents import signed
 from fairpass.metrics.catalog import SELECTION
 from fairpass.tuning import Tuned, strategies
 
@@ -62,7 +63,7 @@ def test_same_command_goes_on(run_json: RunJson, tmp_path: Path) -> None:
     second = run_json(*settings, "--trials", "3")
     assert second["points"][:2] == first["points"]
     assert len(second["points"]) == 3
-    assert json.loads((tmp_path / "tuned.json").read_text()) == second
+    assert json.loads((tmp_path / "tuned.json").read_text()) == signed(second)
     # What was said is not varied.
     assert second["varied"] == ["dropout", "learning_rate"]
     assert {point["parameters"]["hidden"] for point in second["points"]} == {8}

@@ -194,6 +194,10 @@ def test_number_too_large() -> None:
     with pytest.raises(DataError, match="column 'age' has numbers too large"):
         build(changed("age", 4, 1e39), scale="none")
     assert build(changed("age", 4, 1e39)).x.isfinite().all()
+    with pytest.raises(
+        DataError, match=r"column 'age' has numbers too large for 32-bit features \(got 1e\+300 in row 4"
+    ):
+        build(changed("age", 4, 1e300))
 
 
 def test_missing_sensitive_value() -> None:

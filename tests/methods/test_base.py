@@ -60,7 +60,7 @@ def test_a_damaged_promise_is_said_when_the_model_is_read(fitted: GCN, tmp_path:
     path = fitted.save(tmp_path / "model.safetensors")
     assert GCN.load(path).promise_ is None
     rewrite(path, promise=damage)
-    with pytest.raises(ModelFileError, match="does not fit this version"):
+    with pytest.raises(ModelFileError, match=r"does not fit this version|must be a fairpass model"):
         GCN.load(path)
 
 
@@ -72,7 +72,7 @@ def test_failed_saving_leaves_the_old_model_and_nothing_else(
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("fairpass.training.tensors.save_file", fail)
+    monkeypatch.setattr("fairpass.training.tensors.write_bytes", fail)
     with pytest.raises(OSError, match="disk full"):
         Constant(training=TRAINING).fit(data).save(path)
     assert list(tmp_path.iterdir()) == [path]
@@ -127,7 +127,7 @@ def test_model_of_a_missing_device_is_loaded_on_the_cpu(data: Data, fitted: GCN,
     ("changes", "message"),
     [
         ({"parameters": {"width": 4}}, r"does not fit this version of 'gcn' .*unexpected keyword argument"),
-        ({"parameters": {"hidden": 5}}, r"does not fit this version of 'gcn' .*size mismatch"),
+        ({"parameters": {"hidden": 5}}, r"does not fit this version of 'gcn' .*there must be a tensor"),
         ({"parameters": {"hidden": -1}}, r"does not fit this version of 'gcn' .*must be at least 1"),
         ({"training": {"device": "cpu", "epochs": 0}}, r"does not fit this version of 'gcn' .*'epochs'"),
         ({"method": "lost"}, r"holds a model that cannot be read here: 'method' must be one of"),

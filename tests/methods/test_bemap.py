@@ -61,7 +61,7 @@ def star(groups: list[list[int]]) -> Data:
     y = torch.arange(len(sens)) % 2
     mask = torch.ones(len(sens), dtype=torch.bool)
     x, edge_index = torch.ones(len(sens), 1), torch.tensor(edges).T
-    return Data(x=x, edge_index=edge_index, y=y, sens=torch.tensor(sens), train_mask=mask, val_mask=mask)
+    return Data(x=x, edge_index=edge_index, y=y, sens=torch.tensor(sens), train_mask=mask, val_mask=~mask)
 
 
 def frequencies(graph: Data, model: BeMap, draws: int = 4000) -> tuple[list[int], Tensor]:

@@ -76,6 +76,20 @@ def test_estimator_learns_the_attribute_of_the_other_nodes(data: Data) -> None:
     assert bool(((beliefs[hidden] > 0) & (beliefs[hidden] < 1)).all())
 
 
+@pytest.mark.parametrize(
+    ("parameters", "epochs", "expected"),
+    [({}, 7, 7), ({}, 801, 800), ({"estimator_epochs": 3}, 7, 3), ({"estimator_epochs": 0}, 7, 0)],
+    ids=["training's", "authors'", "given", "none"],
+)
+def test_the_estimator_is_trained_no_longer_than_the_network(
+    data: Data, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any], epochs: int, expected: int
+) -> None:
+    passes: list[Any] = []
+    monkeypatch.setattr(torch.autograd, "backward", passes.append)
+    prepared(FairGNN(**parameters, training=Training(epochs=epochs)), Task(data))
+    assert len(passes) == expected
+
+
 def test_more_groups_have_a_column_each(data: Data) -> None:
     graph = small_graph(240, groups=3)
     task = Task(graph)

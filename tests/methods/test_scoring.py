@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
-from tests.methods.ingredients import changed, small_graph, some_unknown
+from tests.methods.ingredients import changed, make, small_graph, some_unknown
 from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.errors import DataError, ModelFileError
-from fairpass.methods import FMP, GCN, GIN, GMMD, GMMDS, NodeClassifier, load_model
+from fairpass.methods import FMP, GCN, GIN, GMMD, GMMDS, NodeClassifier, load_model, method
 from fairpass.methods.base import KIND
 from fairpass.training import Task, Training
 from fairpass.training.tensors import read_tensors, write_tensors
@@ -158,6 +158,14 @@ def test_a_group_or_names_that_the_model_does_not_know(data: Data) -> None:
     swapped = changed(data, group_names=list(reversed(data.group_names)))
     with pytest.raises(DataError, match=r"'data.group_names' must be those of the fitted graph"):
         model.predict(swapped)
+
+
+@pytest.mark.parametrize("name", ["gcn", "logistic", "gmmd"])
+def test_a_third_group_is_refused_by_every_method(data: Data, name: str) -> None:
+    model = make(method(name), epochs=1).fit(data)
+    other = changed(data, sens=torch.where(torch.arange(data.num_nodes or 0) < 5, 2, data.sens), group_names=None)
+    with pytest.raises(DataError, match=r"'data.sens' must be one of the 2 groups of the fitted graph \(got 2\)"):
+        model.predict_proba(other)
 
 
 def test_a_sampled_model_keeps_no_reference(data: Data) -> None:

@@ -141,6 +141,8 @@ def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:
         ("seeds = 2", "seeds = true", r"\[training\] 'seeds' must be a whole number \(got True\)"),
         ("seeds = 2", 'reference = "none"', r"\[training\] 'reference' must be among"),
         ('name = "applicants"', 'name = "../x"', r"toml: 'name' must be a name for a directory"),
+        ('name = "applicants"', 'name = ".."', r"toml: 'name' must be a name for a directory.* \(got '\.\.'\)"),
+        ('name = "applicants"', r'name = "a\u001b[2J"', r"toml: 'name' must be a name for a directory"),
         ('name = "applicants"', "name = 7", r"toml: 'name' must be text \(got 7\)"),
         ('name = "applicants"', "name = ", r"is not a TOML file: Invalid value"),
         ('name = "applicants"', "split = 3", r"\[split\] must be a table with keys \(got 3\)"),

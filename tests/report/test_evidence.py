@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from fairpass.documents import signed
 from fairpass.errors import DataError, NotFittedError
 from fairpass.files import sha256
 from fairpass.methods import GCN, GMMD, Constant, NodeClassifier, Thresholds
@@ -57,7 +58,7 @@ def test_evidence_of_the_version_before_is_read(evidence: Evidence, tmp_path: Pa
     file = evidence.save(tmp_path)
     stored = json.loads(file.read_text())
     new = ("breakdowns", "differences", "promise", "identity", "model_file", "favourable", "min_group")
-    file.write_text(json.dumps({key: value for key, value in stored.items() if key not in new}))
+    file.write_text(json.dumps({key: value for key, value in stored.items() if key not in (*new, "sha256")}))
     old = Evidence.load(tmp_path)
     assert (old.breakdowns, old.promise, old.min_group) == ([], None, 10)
     text = render([old])
@@ -93,10 +94,9 @@ def test_changed_evidence_gives_one_sentence_and_no_file(
     evidence: Evidence, damage: dict[str, Any], tmp_path: Path
 ) -> None:
     file = evidence.save(tmp_path)
-    file.write_text(json.dumps(json.loads(file.read_text()) | damage))
-    changed = Evidence.load(tmp_path)
-    with pytest.raises(DataError, match="the evidence must be as it was collected"):
-        write_report([changed], tmp_path / "report.html")
+    file.write_text(json.dumps(signed(json.loads(file.read_text()) | damage)))
+    with pytest.raises(DataError, match=r"evidence\.json' must be a fairpass evidence|must be as it was collected"):
+        write_report([Evidence.load(tmp_path)], tmp_path / "report.html")
     assert [each.name for each in tmp_path.iterdir()] == ["evidence.json"]
 
 

@@ -1,13 +1,16 @@
 """A fit that diverges says so and names the learning rate; no other error comes first."""
 
 import math
+from contextlib import suppress
 
 import pytest
 import torch
 from tests.methods.ingredients import make, small_graph
 from torch_geometric.data import Data
 
+from fairpass.errors import NotFiniteError
 from fairpass.methods import method, names
+from fairpass.parameters import LARGEST, alternatives
 from fairpass.training import DivergedError, Task, Training
 from fairpass.training.loop import EpochMonitor
 
@@ -30,6 +33,28 @@ def test_only_divergence_is_an_error(graph: Data, name: str, learning_rate: floa
         assert bool(model.predict_proba(graph).isfinite().all())
     else:
         assert "a smaller 'learning_rate' may help" in complaint
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_largest_numbers_that_a_method_accepts_give_a_model_or_divergence(graph: Data, name: str) -> None:
+    kind = method(name)
+    numbers = [each for each in kind.declared.values() if float in alternatives(each.hint) and each.name != "lambda_f"]
+    for each in numbers:
+        largest = (each.limit or LARGEST) if each.at_most is None else each.at_most
+        model = make(kind, epochs=1).with_params(**{each.name: 0.999 if each.below == 1 else largest})
+        with suppress(DivergedError):
+            assert bool(model.fit(graph).predict_proba(graph).isfinite().all())
+
+
+def test_a_method_that_notices_it_first_has_diverged(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a kernel or a layer says about numbers that are not finite, the fit speaks of divergence."""
+
+    def diverging(*_: object) -> None:
+        raise NotFiniteError("'alpha' must be positive and finite (got nan)")
+
+    monkeypatch.setattr("fairpass.methods.networks.encode", diverging)
+    with pytest.raises(DivergedError, match=r"finite outputs \(got nan at epoch 0; a smaller 'learning_rate' may help"):
+        make(method("gcn")).fit(graph)
 
 
 @pytest.mark.parametrize("scale", [1e13, 1e19, 1e30, 1e37])

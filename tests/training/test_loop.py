@@ -173,7 +173,7 @@ def test_the_test_mask_and_its_labels_change_nothing(data: Data) -> None:
     training = Training(epochs=4, threshold="selection")
     expected = GCN(training=training).fit(data)
     other = copy.copy(data)
-    other.test_mask = ~data.test_mask
+    other.test_mask = ~(data.test_mask | data.train_mask | data.val_mask)
     other.y = torch.where(data.test_mask, 1 - data.y, data.y)
     del data.test_mask
     for graph in (data, other):

@@ -4,6 +4,7 @@ from typing import Any, cast, get_args
 
 import pytest
 import torch
+from tests.methods.ingredients import small_graph
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
@@ -19,6 +20,23 @@ def having(data: Data, **attributes: Any) -> Data:
     for name, value in attributes.items():
         other[name] = value
     return other
+
+
+@pytest.mark.parametrize("pair", [("train", "val"), ("train", "test"), ("val", "test")])
+def test_a_node_in_two_splits_is_refused(pair: tuple[str, str]) -> None:
+    graph = small_graph()
+    one, other = (f"{name}_mask" for name in pair)
+    graph[other] = graph[other] | (graph[one] & (graph[one].cumsum(0) <= 3))
+    with pytest.raises(DataError, match=rf"'data.{one}' and 'data.{other}' must have no node in common \(got 3\)"):
+        Task(graph)
+
+
+@pytest.mark.parametrize("name", ["y", "sens"])
+def test_a_label_below_minus_one_is_refused(name: str) -> None:
+    graph = small_graph()
+    graph[name] = torch.where(torch.arange(graph.num_nodes or 0) == 3, -5, graph[name])
+    with pytest.raises(DataError, match=rf"'data.{name}' must be -1 where it is not known, .* \(got -5\)"):
+        Task(graph)
 
 
 def test_tensors_and_sizes(data: Data) -> None:

@@ -1,3 +1,4 @@
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from fairpass.errors import ModelFileError
-from fairpass.training import tensors as module
 from fairpass.training.tensors import raw_bytes, read_tensors, write_tensors
 
 KIND = "test"
@@ -118,12 +118,13 @@ def test_other_readers_find_the_header(file: Path) -> None:
 def test_failed_writing_leaves_the_old_file_and_nothing_else(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = file.read_bytes()
 
-    def fail(_: dict[str, Tensor], path: Path, **__: Any) -> None:
-        Path(path).write_bytes(b"half")
-        raise OSError("disk full")
+    def fail(path: Path, content: bytes) -> None:
+        with path.open("wb") as half:
+            half.write(content[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module, "save_file", fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(OSError, match=r"No space left on device: .*file'"):
         write_tensors(file, KIND, {"x": torch.zeros(2)}, {})
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]

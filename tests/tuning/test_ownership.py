@@ -17,7 +17,7 @@ from optuna.trial import TrialState
 from torch_geometric.data import Data
 
 from fairpass.tuning import LogUniform, Progress, Tuned, tune
-from fairpass.tuning.study import GRACE, OWNER, running, signs_of_life
+from fairpass.tuning.study import GRACE, OWNER, give_up_lost, signs_of_life
 
 QUICK: dict[str, Any] = {
     "seeds": 1,
@@ -102,6 +102,12 @@ def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
     assert len(tuned.points) == 2
 
 
+def running(study: optuna.Study) -> list[int]:
+    """Give up what is lost, and return the numbers of the trials that are still running."""
+    give_up_lost(study)
+    return [trial.number for trial in study.get_trials(states=(TrialState.RUNNING,))]
+
+
 def study_with_trial(owner: str | None) -> optuna.Study:
     study = optuna.create_study(storage=InMemoryStorage())
     trial = study.ask()
@@ -117,7 +123,7 @@ def study_with_trial(owner: str | None) -> optuna.Study:
 )
 def test_unheard_of_searches_are_given_up_after_a_while(owner: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_with_trial(owner)
-    assert [trial.number for trial in running(study)] == [0]
+    assert running(study) == [0]
     late = time.time() + GRACE + 1
     monkeypatch.setattr(time, "time", lambda: late)
     assert running(study) == []

@@ -1,7 +1,9 @@
 """The search: it finds, it keeps, it goes on, and it looks at validation only."""
 
 import copy
+import pickle
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from torch_geometric.data import Data
 from fairpass.errors import DataError
 from fairpass.methods import GAT
 from fairpass.metrics.evaluation import impact_ratio
+from fairpass.runs import Executor
+from fairpass.runs.executors.executor import Batch, Results, T, Work
 from fairpass.training import EpochRecord, Training
 from fairpass.tuning import Budget, Choice, Integers, LogUniform, Progress, Tuned, tune
 from fairpass.tuning.search import _Prune
@@ -156,6 +160,34 @@ def test_first_population_has_the_shape_of_the_default(graph: Data, tmp_path: Pa
     assert {each["num_layers"] for each in tried[:8]} == {2}
     assert len({each["learning_rate"] for each in tried[:8]}) == 8
     assert len({each["num_layers"] for each in tried}) > 1
+
+
+class Elsewhere(Executor):
+    """Computes on copies, two batches at once as far as anybody knows, and shows nothing of the epochs."""
+
+    @property
+    def jobs(self) -> int:
+        return 2
+
+    def is_here(self, batches: int) -> bool:
+        return False
+
+    def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
+        for batch in batches:
+            copied_work, copied_batch = pickle.loads(pickle.dumps((work, batch)))
+            yield batch, copied_work(data, copied_batch)
+
+
+@pytest.mark.parametrize("method", ["gcn", "gat"])
+def test_search_elsewhere_finds_the_same(graph: Data, method: str) -> None:
+    settings: dict[str, Any] = {"budget": 5, "seeds": 2, "fixed": {"epochs": 3}, "strategy": "random"}
+    progress: list[Progress] = []
+    here = tune(graph, method, **settings)
+    there = tune(graph, method, **settings, executor=Elsewhere(), callback=progress.append)
+    assert settings_of(there) == settings_of(here)
+    for mine, other in zip(here.points, there.points, strict=True):
+        assert other.validation == pytest.approx(mine.validation, abs=1e-6)
+    assert [(each.finished, each.training) for each in progress] == [(0, 5)]  # also those that train alone
 
 
 def test_progress_counts(graph: Data) -> None:

@@ -1,6 +1,10 @@
 """The `fairpass` command: its subcommands, its global options, and its error messages."""
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -13,7 +17,7 @@ from fairpass.cli import output
 from fairpass.cli.options import TEXTS, examples, spelled
 from fairpass.errors import FairpassError
 
-_INTERRUPTED = 130  # 128 + SIGINT, as in shells
+_INTERRUPTED, _TERMINATED = 130, 143  # 128 + SIGINT or SIGTERM, as in shells
 _COMMANDS = [name for name, about in TEXTS.items() if "help" in about]
 # The module of a command that does not have one of its own.
 _MODULES = {"methods": "train", "predict": "evaluate", "report": "compare"}
@@ -41,6 +45,29 @@ def _in_own_words(message: str, command: str | None) -> str:
     return spelled(message, {each.name: each.opts[0] for each in options if each.opts[0].startswith("--")})
 
 
+@contextmanager
+def _terminable() -> Iterator[threading.Event]:
+    """Let SIGTERM end a command as Ctrl-C does: checkpoints are written, and workers stopped; yield whether it came.
+
+    (As an event, because libraries such as Ray raise a KeyboardInterrupt of their own for one that they caught.)
+    """
+    terminated = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield terminated
+        return
+
+    def terminate(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends it twice: to us, and to our group
+        terminated.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield terminated
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
 class _Commands(TyperGroup):
     """Prints errors that a user can fix as one line on stderr; with --debug, as a traceback.
 
@@ -50,14 +77,24 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--debug" in args:  # most likely appended to a command that has just failed
             args = ["--debug", *(arg for arg in args if arg != "--debug")]
-        return super().parse_args(ctx, args or ["--help"])
+        try:
+            return super().parse_args(ctx, args or ["--help"])
+        except OSError as error:  # the overview and the version are printed here
+            output.finish_stdout()
+            if not isinstance(error, BrokenPipeError):
+                output.notice("Error:", "bold red", output.explain(error))
+            raise typer.Exit(1) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name in _COMMANDS else command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; the exit code is 1 if it fails, and 130 if it is interrupted."""
+        """Run a command; the exit code is 1 if it fails, 130 if it is interrupted, and 143 if it is terminated."""
+        with _terminable() as terminated:
+            return self._invoke(ctx, terminated)
+
+    def _invoke(self, ctx: Any, terminated: threading.Event) -> Any:
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # notices a full disk here, and not after the end
@@ -69,8 +106,9 @@ class _Commands(TyperGroup):
                 raise
             output.finish_stdout()
             if isinstance(error, KeyboardInterrupt):
-                output.notices.print("Interrupted", style="yellow")
-                raise typer.Exit(_INTERRUPTED) from None
+                word, code = ("Terminated", _TERMINATED) if terminated.is_set() else ("Interrupted", _INTERRUPTED)
+                output.notices.print(word, style="yellow")
+                raise typer.Exit(code) from None
             output.notice("Error:", "bold red", _in_own_words(output.explain(error), ctx.invoked_subcommand))
             raise typer.Exit(1) from None
         return result

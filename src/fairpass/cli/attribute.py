@@ -7,7 +7,7 @@ import typer
 
 from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
+from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, parse_parameters
 from fairpass.cli.output import bar, choose_threads, print_line, section, working
 from fairpass.cli.results import show_table
 
@@ -26,16 +26,17 @@ def attribute(
     splits: int = 6,
     seeds: int = 2,
     encoders: str | None = None,
-    jobs: int = 1,
+    execution: ExecutionOptions = HERE,
     out: Path | None = None,
 ) -> Result:
     with working("Starting"):
         from fairpass import methods
         from fairpass.experiments.attribution import Attribution
         from fairpass.metrics.detectable import detectable
-        from fairpass.runs import Configuration, RunStore, executor_for
+        from fairpass.runs import Configuration, RunStore
         from fairpass.training import fingerprint
 
+    executor = execution.open()
     found = methods.method(method)
     parameters = parse_parameters(found, settings or ())
     model = found(**parameters)
@@ -70,13 +71,13 @@ def attribute(
         return first if split == 0 else graph.load(split_seed=split)
 
     total = len(attribution.store.missing(attribution.specs()))
-    with bar(total, out) as show:
+    with executor, bar(total, out) as show:
 
         def show_state(state: "Progress") -> None:
             show(state.done, state.what, f"{state.done:,}/{total:,} runs")
 
         show(0, "Training", f"0/{total:,} runs")
-        attribution.run(graphs=own if is_own else None, executor=executor_for(jobs), progress=show_state)
+        attribution.run(graphs=own if is_own else None, executor=executor, progress=show_state)
     for reason, count in attribution.failures.items():
         output.warn(f"{count} of {len(attribution.specs())} runs failed: {reason}")
     limit = detectable(first.y[first.test_mask], first.sens[first.test_mask])

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairpass.cli import output
-from fairpass.cli.options import Result, command
+from fairpass.cli.options import HERE, ExecutionOptions, Result, command
 from fairpass.cli.output import bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_table
 from fairpass.errors import DataError
@@ -24,15 +24,16 @@ def benchmark(
     reference: str = "gcn",
     controls: bool = True,
     resume: bool = True,
-    jobs: int = 1,
+    execution: ExecutionOptions = HERE,
     out: Path = Path("benchmark"),
 ) -> Result:
     with working("Starting"):
         from fairpass.datasets import fetch
         from fairpass.experiments.benchmark import BenchmarkResults, Protocol, run_benchmark, write_benchmark
         from fairpass.experiments.benchmark.tables import metric_table, worth_table
-        from fairpass.runs import RunStore, executor_for
+        from fairpass.runs import RunStore
 
+    executor = execution.open()
     protocol = Protocol.of(_names(graphs), _names(methods), splits=splits, seeds=seeds)
     labels = [entry.label for entry in protocol.entries]
     if reference not in labels:
@@ -48,13 +49,12 @@ def benchmark(
     fair = sum(entry.is_fair for entry in protocol.entries)
     todo = missing + (round(fair * sum(protocol.splits.values()) * seeds * missing / total) if controls else 0)
     choose_threads()
-    with bar(todo, store.directory, "the same command without --fresh") as show:
+    with executor, bar(todo, store.directory, "the same command without --fresh") as show:
 
         def show_state(state: "Progress") -> None:
             show(min(todo, state.done), state.what, f"{state.done:,}/{todo:,} runs")
 
         show(0, "Training", f"0/{todo:,} runs")
-        executor = executor_for(jobs)
         made = run_benchmark(
             protocol, store, executor=executor, progress=show_state, controls=controls, again=not resume
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import Result, TrainingOptions, command
+from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command
 from fairpass.cli.output import bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_rows, title_of
 from fairpass.errors import DataError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from fairpass.methods import NodeClassifier
-    from fairpass.runs import Comparison, Progress, RunSpec
+    from fairpass.runs import Comparison, Executor, Progress, RunSpec
 
 _REFERENCE = "constant"
 PAGE = "report.html"
@@ -28,7 +28,7 @@ def compare(
     training: TrainingOptions,
     methods: str = "all",
     seeds: int = 5,
-    jobs: int = 1,
+    execution: ExecutionOptions = HERE,
     out: Path | None = None,
     report: Path | None = None,
     include_people: bool = False,
@@ -37,8 +37,10 @@ def compare(
         from fairpass.methods import method, names
         from fairpass.runs import Comparison
 
-    if report is not None and jobs > 1:
-        raise typer.BadParameter("--report cannot be used with --jobs: it needs the models in this process")
+    if report is not None and not execution.is_here:
+        option = "--jobs" if execution.executor == HERE.executor else "--executor"
+        raise typer.BadParameter(f"--report cannot be used with {option}: it needs the models in this process")
+    executor = execution.open()
     wanted = names() if methods == "all" else [name.strip() for name in methods.split(",")]
     found = {name: method(name) for name in dict.fromkeys([_REFERENCE, *wanted])}
     classifiers = {name: each(training=training.applied_to(each.default_training())) for name, each in found.items()}
@@ -50,7 +52,7 @@ def compare(
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
     specs = comparison.specs(classifiers, range(seeds))
-    models = run_comparison(comparison, specs, data, jobs=jobs, keep_models=report is not None)
+    models = run_comparison(comparison, specs, data, executor=executor, keep_models=report is not None)
     page = None
     if report is not None:
         title = f"{title_of(data)}: {len(wanted)} methods compared"
@@ -64,14 +66,19 @@ def compare(
 
 
 def run_comparison(
-    comparison: "Comparison", specs: "Sequence[RunSpec]", data: "Data", *, jobs: int = 1, keep_models: bool = False
+    comparison: "Comparison",
+    specs: "Sequence[RunSpec]",
+    data: "Data",
+    *,
+    executor: "Executor | None" = None,
+    keep_models: bool = False,
 ) -> "dict[str, list[NodeClassifier]]":
     """Make the runs that a comparison lacks, with a progress bar; return the fitted classifiers by name.
 
     With `keep_models` all runs are made (those that the comparison has are made again), in this process; otherwise no
     classifiers are returned.
     """
-    from fairpass.runs import executor_for, run
+    from fairpass.runs import Executor, run
 
     choose_threads(data)
     out = comparison.path
@@ -80,14 +87,16 @@ def run_comparison(
     if len(todo) < len(specs):
         note(f"{len(specs) - len(todo)} of {len(specs)} runs are already in {out}")
     if out is not None:
-        comparison.save(out)  # finds out early if it cannot be written
+        comparison.write()  # finds out early if it cannot be written
+    used = executor or Executor()
+    in_order = used.is_here(len(todo))
     epochs = [spec.classifier().training.epochs for spec in todo]
     done = 0
-    with bar(sum(epochs), out) as show:
+    with used, bar(sum(epochs), out) as show:
 
         def show_epoch(epoch: int = 0) -> None:
             # In this process the runs are made in their order; in others, several at a time.
-            label = f"{todo[done].label}, seed {todo[done].seed}" if jobs == 1 and done < len(todo) else "Training"
+            label = f"{todo[done].label}, seed {todo[done].seed}" if in_order and done < len(todo) else "Training"
             show(sum(epochs[:done]) + epoch, label, f"{done}/{len(todo)} runs")
 
         def after_run(state: "Progress") -> None:
@@ -100,9 +109,9 @@ def run_comparison(
             todo,
             comparison,
             graphs={comparison.graph: data},
-            executor=executor_for(jobs),
+            executor=used,
             together=False,
-            again=True,
+            again=keep_models,
             progress=after_run,
             on_epoch=lambda _, record: show_epoch(record.epoch + 1),
             on_fitted=(lambda spec, model: models[spec.label].append(model)) if keep_models else None,

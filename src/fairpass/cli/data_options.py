@@ -95,17 +95,18 @@ class GraphOptions:
         needed = ("nodes", "label", "sensitive") + (() if "similarity" in arguments else ("edges",))
         if missing := [_flag(name) for name in needed if name not in arguments]:
             raise typer.BadParameter(f"name a benchmark, or give own tables ({', '.join(missing)} is missing)")
-        if "split_seed" in arguments:
-            arguments["seed"] = arguments.pop("split_seed")
         files = {table: arguments.pop(table) for table in ("nodes", "edges") if table in arguments}
-        try:
-            options = TableOptions.parse(arguments)
-        except DataError as error:
-            raise DataError(spelled(str(error), {"seed": "--split-seed"})) from None
+        options = _table_options(arguments)
         with working("Reading the tables"):
             from fairpass.datasets import from_tables_arrays
 
             return from_tables_arrays(**files, **dict(options))
+
+    def table_options(self) -> TableOptions:
+        """Return the options of own tables, for tables that are not read here."""
+        if missing := [_flag(name) for name in ("label", "sensitive") if name not in self.given]:
+            raise typer.BadParameter(f"own tables need {' and '.join(missing)}")
+        return _table_options({name: value for name, value in self.given.items() if name not in ("nodes", "edges")})
 
     def check_new_nodes(self) -> None:
         """Refuse options that do not apply to new nodes of a known graph."""
@@ -124,6 +125,14 @@ class GraphOptions:
     def _only(self, allowed: set[str], other: str) -> None:
         if misplaced := [_flag(name) for name in self.given if name not in allowed]:
             raise typer.BadParameter(f"{', '.join(misplaced)} cannot be used with {other}")
+
+
+def _table_options(given: dict[str, Any]) -> TableOptions:
+    options = {"seed" if name == "split_seed" else name: value for name, value in given.items()}
+    try:
+        return TableOptions.parse(options)
+    except DataError as error:
+        raise DataError(spelled(str(error), {"seed": "--split-seed"})) from None
 
 
 def _flag(name: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from fairpass.methods import NodeClassifier
+    from fairpass.runs import Executor
     from fairpass.training import Training
 
 # The types of the library, without importing torch; tests compare them.
@@ -198,6 +199,26 @@ class TrainingOptions:
 
     def applied_to(self, training: "Training") -> "Training":
         return training.but(**self.given(training))
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """Where runs are computed: the arguments of `executor_for`."""
+
+    jobs: int | None = None
+    executor: str = "processes"
+
+    @property
+    def is_here(self) -> bool:
+        return self.executor == "processes" and self.jobs in (None, 1)
+
+    def open(self) -> "Executor":
+        from fairpass.runs import executor_for
+
+        return executor_for(self.jobs, self.executor)
+
+
+HERE = ExecutionOptions()
 
 
 @dataclass(frozen=True)

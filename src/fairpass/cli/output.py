@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,8 +18,12 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
+
+from fairpass.plain_text import printable
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -30,15 +35,32 @@ _NODES_WORTH_SHARING = 5_000
 Show = Callable[[int, str, str], None]  # takes the finished part of the total, what is done now, and details
 Cells = Sequence[str | Text]
 
-console = Console(highlight=False)
-notices = Console(stderr=True, highlight=False)
+
+class PlainConsole(Console):
+    """Prints text as it is: names from tables and options can neither control the terminal nor style what is printed.
+
+    Everything that is printed is rendered here, except JSON, which escapes these characters.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render(self, *renderable: Any, **options: Any) -> Iterable[Segment]:
+        for segment in super().render(*renderable, **options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
+console = PlainConsole()
+notices = PlainConsole(stderr=True)
 
 
 def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
-working = notices.status  # shows on a terminal that something takes a while
+def working(doing: str) -> Status:
+    """Show on a terminal that something takes a while."""
+    return notices.status(Text(doing))
 
 
 def section(title: str, *content: RenderableType) -> None:
@@ -95,7 +117,7 @@ def bullets(sentences: Iterable[str]) -> Table:
 @contextmanager
 def bar(total: int, kept: object = None, again: str = "the same command") -> Iterator[Show]:
     """Show a progress bar; after an interruption, say where finished work is `kept` and what continues it."""
-    label, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
+    label, state = (TextColumn(field, markup=False) for field in ("{task.description}", "{task.fields[state]}"))
     columns = (label, BarColumn(bar_width=None), state, TimeRemainingColumn(compact=True))
     task: TaskID | None = None
     with Progress(*columns, console=notices, transient=True, expand=True, disable=not notices.is_terminal) as progress:
@@ -148,7 +170,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory"
     if isinstance(error, OSError) and error.strerror:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
+        reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
         return reason if error.filename is None else f"{reason}: {str(error.filename)!r}"
     return str(error) or type(error).__name__
 
@@ -171,6 +193,11 @@ def prepare_streams(spell: Callable[[str], str] = str) -> None:
             stream.reconfigure(errors="replace")
     logging.getLogger("fairpass").addHandler(_library_notices)
     warnings.showwarning = lambda message, *_, **__: warn(str(message))
+    sys.excepthook = _print_traceback
+
+
+def _print_traceback(*error: Any) -> None:
+    sys.stderr.write(printable("".join(traceback.format_exception(*error))))
 
 
 def finish_stdout() -> None:

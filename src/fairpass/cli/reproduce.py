@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from fairpass.cli import output
-from fairpass.cli.options import Result, command
+from fairpass.cli.options import HERE, ExecutionOptions, Result, command
 from fairpass.cli.output import bar, choose_threads, note, print_line, rows, section, working
 from fairpass.cli.results import show_table
 from fairpass.errors import DataError, DownloadError
 
 if TYPE_CHECKING:
     from fairpass.experiments import ItemResults
-    from fairpass.runs import Progress, RunSpec, RunStore
+    from fairpass.runs import Executor, Progress, RunSpec, RunStore
 
 ALL = "all"
 
@@ -25,7 +25,7 @@ def reproduce(
     quick: bool = False,
     resume: bool = True,
     datasets: str = "german,credit,bail",
-    jobs: int = 1,
+    execution: ExecutionOptions = HERE,
     out: Path | None = None,
 ) -> Result:
     with working("Starting"):
@@ -33,6 +33,7 @@ def reproduce(
         from fairpass.experiments.settings import DATASETS
         from fairpass.runs import RunStore
 
+    executor = execution.open()
     items = list(ITEMS) if item == ALL else [item]
     if item not in (ALL, *ITEMS):
         raise DataError(f"'ITEM' must be one of {', '.join(ITEMS)} or {ALL} (got {item!r})")
@@ -46,7 +47,7 @@ def reproduce(
     specs = list({spec.key: spec for cell in cells for spec in cell.specs()}.values())
     if not resume:
         store.forget(specs)
-    made = run_missing(specs, store, wanted, jobs=jobs)
+    made = run_missing(specs, store, wanted, executor)
 
     with working("Drawing"):
         found = {name: ItemResults(ITEMS[name], store, quick=quick, datasets=wanted) for name in items}
@@ -62,13 +63,15 @@ def reproduce(
     print_line(f"Tables and figures are in {directory}, the records of all runs in {store.directory}.")
 
 
-def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequence[str], *, jobs: int = 1) -> int:
+def run_missing(
+    specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequence[str], executor: "Executor | None" = None
+) -> int:
     """Make the runs that have no record, with a progress bar; return how many were made."""
     import torch
 
     from fairpass.datasets import load
     from fairpass.experiments import EXTRA_MEASURES
-    from fairpass.runs import executor_for, run
+    from fairpass.runs import Executor, run
 
     todo = store.missing(specs)
     needed = [name for name in datasets if any(spec.dataset == name for spec in todo)]
@@ -76,8 +79,8 @@ def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequenc
         _fetch(name, [other for other in datasets if other != name])
     if len(todo) < len(specs):
         note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are already in {store.directory}")
-    threads, before = torch.get_num_threads(), 0
-    with bar(len(todo), store.directory, "the same command without --fresh") as show:
+    used, threads, before = executor or Executor(), torch.get_num_threads(), 0
+    with used, bar(len(todo), store.directory, "the same command without --fresh") as show:
 
         def show_state(state: "Progress") -> None:
             done = before + state.done
@@ -89,8 +92,7 @@ def run_missing(specs: "Sequence[RunSpec]", store: "RunStore", datasets: Sequenc
                 torch.set_num_threads(threads)
                 choose_threads(load(name))
                 of_dataset = [spec for spec in todo if spec.dataset == name]
-                executor = executor_for(jobs)
-                before += run(of_dataset, store, executor=executor, measures=EXTRA_MEASURES, progress=show_state)
+                before += run(of_dataset, store, executor=used, measures=EXTRA_MEASURES, progress=show_state)
         finally:
             torch.set_num_threads(threads)
     return before

@@ -59,41 +59,43 @@ def run(
         asked = asked.with_people() if include_people else asked
         from fairpass.cli.check import EXIT_CODES, show_promise
         from fairpass.metrics.promise import Promise
-        from fairpass.projects.pipeline import run_project
+        from fairpass.projects.pipeline import in_use, run_project
         from fairpass.projects.steps import cost
         from fairpass.runs import Comparison
 
-    with bar(100, asked.run_directory) as show:
+    # Until all is shown: another run would replace the files.
+    with in_use(asked):
+        with bar(100, asked.run_directory) as show:
 
-        def on_event(event: "Event") -> None:
-            if event.status == "skipped":
-                note(f"{event.step.name:<9} done before")
-            elif event.status == "done":
-                note(f"{event.step.name:<9} {event.step.title}, {event.seconds:.1f} s")
-            else:
-                show(round(100 * event.fraction), event.step.title, event.words)
+            def on_event(event: "Event") -> None:
+                if event.status == "skipped":
+                    note(f"{event.step.name:<9} done before")
+                elif event.status == "done":
+                    note(f"{event.step.name:<9} {event.step.title}, {event.seconds:.1f} s")
+                else:
+                    show(round(100 * event.fraction), event.step.title, event.words)
 
-        space = run_project(asked, step=step, on_event=on_event, on_data=choose_threads)
+            space = run_project(asked, step=step, on_event=on_event, on_data=choose_threads)
 
-    document: dict[str, Any] = {"directory": str(space.directory), "made": space.made, "skipped": space.skipped}
-    document["steps"] = {name: vars(record) for name, record in space.steps.items()}
-    finished = (*space.made, *space.skipped)
-    if "train" in finished:
-        about = space.read("models.json")
-        document |= {name: about[name] for name in ("chosen", "reference", "reason", "met", "tried", "promise")}
-    if "evaluate" in finished:
-        document |= {"cost": cost(space), "rows": space.read("evaluation.json")["rows"]}
-    promise = Promise.from_dict(document["promise"]) if document.get("promise") else None
-    yield document, EXIT_CODES[promise.verdict] if promise else 0
-    if "evaluate" in finished:
-        evaluated = Comparison.load(space.path("evaluation.json"))
-        show_rows(f"{asked.name}, test nodes", evaluated.rows, evaluated.runs)
-    if "train" in finished:
-        section(f"Why this configuration of {about['chosen']}, of {about['tried']} tried", Text(about["reason"]))
-    if "evaluate" in finished:
-        section("What it gains, and what it costs", Text(document["cost"]))
-    if promise is not None:
-        show_promise(promise)
-    files = {"manifest.json", *(name for made in finished for name in space.steps[made].outputs)}
-    shown = [(name, Text(words, "dim")) for name, words in TEXTS["run"]["files"].items() if name in files]
-    section(f"In {space.directory}", rows(shown))
+        document: dict[str, Any] = {"directory": str(space.directory), "made": space.made, "skipped": space.skipped}
+        document["steps"] = {name: vars(record) for name, record in space.steps.items()}
+        finished = (*space.made, *space.skipped)
+        if "train" in finished:
+            about = space.trained
+            document |= about.model_dump(exclude={"models"})
+        if "evaluate" in finished:
+            evaluated = Comparison.load(space.path("evaluation.json"))
+            document |= {"cost": cost(space), "rows": [row.to_dict() for row in evaluated.rows]}
+        promise = Promise.from_dict(document["promise"]) if document.get("promise") else None
+        yield document, EXIT_CODES[promise.verdict] if promise else 0
+        if "evaluate" in finished:
+            show_rows(f"{asked.name}, test nodes", evaluated.rows, evaluated.runs)
+        if "train" in finished:
+            section(f"Why this configuration of {about.chosen}, of {about.tried} tried", Text(about.reason))
+        if "evaluate" in finished:
+            section("What it gains, and what it costs", Text(document["cost"]))
+        if promise is not None:
+            show_promise(promise)
+        files = {"manifest.json", *(name for made in finished for name in space.steps[made].outputs)}
+        shown = [(name, Text(words, "dim")) for name, words in TEXTS["run"]["files"].items() if name in files]
+        section(f"In {space.directory}", rows(shown))

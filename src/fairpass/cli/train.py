@@ -13,7 +13,8 @@ from fairpass.cli.options import Result, TrainingOptions, command, parse_paramet
 from fairpass.cli.output import bar, in_short, note, print_line, section, table, working
 from fairpass.cli.results import show_evaluation, title_of
 from fairpass.cli.train_source import check_options, explained_to_parent, opened, start_workers
-from fairpass.files import finite, write_document, write_text
+from fairpass.documents import write_document
+from fairpass.files import finite, write_text
 
 if TYPE_CHECKING:
     from fairpass.training import EpochRecord
@@ -63,10 +64,10 @@ def train(
                 done = record.epoch + 1
                 show(done, method, f"{done}/{chosen.epochs} loss {record.loss:.3f} {in_short(record.metrics)}")
 
-            source.fit(model, [show_epoch, *trackers], checkpoint)
+            to = None if out is None else out / MODEL
+            source.fit(model, [show_epoch, *trackers], checkpoint, to)
         seconds = time.perf_counter() - start
         if out is not None and source.is_first:
-            model.save(out / MODEL)
             # A diverged training ends with nan, which JSON does not have.
             write_text(out / HISTORY, json.dumps([finite(record.flat()) for record in model.history_], indent=1))
         evaluation, counts = source.evaluate(model), source.label_counts()

@@ -29,7 +29,9 @@ class Source(Protocol):
     data: Any  # the whole graph, if this process has it
     is_first: bool  # whether this process writes the files and prints
 
-    def fit(self, model: "NodeClassifier", callbacks: Sequence[Any], checkpoint: Path | None) -> None: ...
+    def fit(
+        self, model: "NodeClassifier", callbacks: Sequence[Any], checkpoint: Path | None, to: Path | None
+    ) -> None: ...
 
     def evaluate(self, model: "NodeClassifier") -> "Evaluation": ...
 
@@ -46,8 +48,8 @@ class WholeGraph:
     def __init__(self, data: "Data") -> None:
         self.data, self.provenance, self.label_names = data, data.provenance, data.label_names
 
-    def fit(self, model: "NodeClassifier", callbacks: Sequence[Any], checkpoint: Path | None) -> None:
-        model.fit(self.data, callbacks=callbacks, checkpoint=checkpoint)
+    def fit(self, model: "NodeClassifier", callbacks: Sequence[Any], checkpoint: Path | None, to: Path | None) -> None:
+        model.fit(self.data, callbacks=callbacks, checkpoint=checkpoint, save_to=to)
 
     def evaluate(self, model: "NodeClassifier") -> "Evaluation":
         return model.evaluate(self.data, undefined="nan")
@@ -67,10 +69,11 @@ class SharedGraph:
         self.task, self.provenance, self.label_names = task, task.manifest.provenance, task.label_names
         self.is_first = rank == 0
 
-    def fit(self, model: "NodeClassifier", callbacks: Sequence[Any], checkpoint: Path | None) -> None:
+    def fit(self, model: "NodeClassifier", callbacks: Sequence[Any], checkpoint: Path | None, to: Path | None) -> None:
         from fairpass.methods.in_parts import fit_in_parts
 
-        fit_in_parts(model, self.task, callbacks=callbacks if self.is_first else (), checkpoint=checkpoint)
+        shown = callbacks if self.is_first else ()
+        fit_in_parts(model, self.task, callbacks=shown, checkpoint=checkpoint, save_to=to)
 
     def evaluate(self, model: "NodeClassifier") -> "Evaluation":
         from fairpass.methods.in_parts import evaluate_in_parts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
+from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, parse_parameters
 from fairpass.cli.output import bar, bullets, choose_threads, facts, in_short, print_line, section, table, working
 from fairpass.cli.results import percent, title_of
 
@@ -38,6 +38,7 @@ def tune(
     settings: list[str] | None = None,
     against: str | None = None,
     storage: str | None = None,
+    execution: ExecutionOptions = HERE,
     out: Path | None = None,
 ) -> Result:
     with working("Starting"):
@@ -47,6 +48,7 @@ def tune(
 
     if budget is None and trials is None:
         budget = _DEFAULT_BUDGET
+    executor = execution.open()
     limit = Budget(trials=trials, seconds=None if budget is None else parse_time(budget))
     found = methods.method(method)
     other = None if against is None else methods.method(against)
@@ -56,14 +58,14 @@ def tune(
     source = graph.benchmark or (graph.nodes.stem if graph.nodes is not None else "")
     directory = out if out is not None else Path("tuned") / f"{source}-{method}"
     url = storage or str(directory / STUDY)
-    tuned = _search(data, method, limit, strategy=strategy, seeds=seeds, fixed=fixed, storage=url)
-    title = f"{method} on {title_of(data)}"
-    tuned.save(directory / TUNED)
-    plain = None
-    if other is not None and against is not None:
-        same = training.given(other.default_training())
-        plain = _search(data, against, limit, strategy=strategy, seeds=seeds, fixed=same, storage=url)
-        plain.save(directory / AGAINST)
+    common: dict[str, Any] = {"strategy": strategy, "seeds": seeds, "storage": url, "executor": executor}
+    title, plain = f"{method} on {title_of(data)}", None
+    with executor:
+        tuned = _search(data, method, limit, fixed=fixed, **common)
+        tuned.save(directory / TUNED)
+        if other is not None and against is not None:
+            plain = _search(data, against, limit, fixed=training.given(other.default_training()), **common)
+            plain.save(directory / AGAINST)
     for name in PICTURES:
         draw_front(tuned, directory / name, title=title)
     yield tuned.to_dict() | ({} if plain is None else {"against": plain.to_dict()})

@@ -4,6 +4,9 @@ from .graph import GraphArrays as GraphArrays
 from .joining import join as join
 from .joining import join_tables as join_tables
 from .options import TableOptions as TableOptions
+from .out_of_core.partition import partition as partition
+from .parts import join_parts as join_parts
+from .parts import write_parts as write_parts
 from .registry import GraphSpec as GraphSpec
 from .registry import fetch as fetch
 from .registry import graph_spec as graph_spec

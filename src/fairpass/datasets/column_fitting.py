@@ -69,7 +69,7 @@ class ColumnFitter:
         missing = np.isnan(values)
         if self._left_out(column, missing, constant=missing.all() or np.nanmin(values) == np.nanmax(values)):
             return None
-        return NumberColumn.fit(column, reading, scale, weekday=weekday, **self._policy)
+        return NumberColumn.fit(column, values, reading, scale, weekday=weekday, **self._policy)
 
     def _category(self, column: Column, *, min_count: int | None = None) -> CategoryColumn | None:
         options = self.options
@@ -93,7 +93,7 @@ class ColumnFitter:
         )
         if not self._policy["filled"]:
             return encoded
-        return encoded.model_copy(update={"fill": encoded.one_hot(codes[codes != MISSING]).mean(axis=0).tolist()})
+        return encoded.model_copy(update={"fill": encoded.shares(codes[codes != MISSING]).tolist()})
 
     def _target(self, column: Column, scale: FeatureScale) -> TargetColumn | None:
         levels = levels_of(column, merge=self.options.merge_spellings, max_levels=None)

@@ -3,17 +3,19 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from fairpass.datasets.column_encoding import as_text
 from fairpass.datasets.column_names import END_WORDS, WEIGHT_WORDS, named
-from fairpass.datasets.graph import Column, Floats, Ints, first_missing, listed, positions
+from fairpass.datasets.graph import Bools, Column, Floats, Ints, listed, missing_text, positions
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_files import HeaderNames, Table
 from fairpass.errors import DataError
+
+WeightProblem = Literal["missing", "number", "positive", "finite", "large"]
 
 _LOOKED_AT = 1_000  # rows that say whether a column has numbers
 _SECONDS = 1e8  # larger numbers in a third column are times, not weights
@@ -21,16 +23,22 @@ _SECONDS = 1e8  # larger numbers in a third column are times, not weights
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class EdgeOrigin:
+    """Where edges come from, and what was left out."""
+
+    origin: dict[str, str | None] | None = None
+    dangling: int = 0  # edges that were left out because an end is not a node
+    ignored: tuple[str, ...] = ()  # columns that were not used
+
+
 @dataclass(frozen=True)
-class EdgeList:
+class EdgeList(EdgeOrigin):
     """One entry per edge: the positions of both ends among the nodes, and the weight if edges have one."""
 
     source: Ints
     target: Ints
     weight: Floats | None = None
-    origin: dict[str, str | None] | None = None
-    dangling: int = 0  # edges that were left out because an end is not a node
-    ignored: tuple[str, ...] = ()  # columns that were not used
 
 
 def header_names(is_node: Callable[[str], bool], options: TableOptions | None = None) -> HeaderNames:
@@ -68,48 +76,76 @@ def edge_list(edges: Table, ids: "pd.Index[Any]", options: TableOptions, *, as_t
     the `ids` of the nodes are text, and the ends are compared with them as text.
     """
     ends = edge_ends(edges, options.source, options.target)
-    if edges.frame.empty:
-        logger.warning("'edges' has no rows: the graph has no edges")
     weight = None if options.edge_weight is None else edge_weights(edges[options.edge_weight])
     ignored = unused_columns(edges, options)
-    if ignored:
-        logger.warning("columns of 'edges' that are not used: %s", listed(ignored))
     drop = options.dangling == "drop"
     ends = [as_text(end) for end in ends] if as_texts else ends
     source, target = (positions(end, ids, allow_unknown=drop) for end in ends)
     known = (source >= 0) & (target >= 0)
     dangling = int((~known).sum())
+    warn_about_edges(len(known), dangling, ignored)
     if dangling:
-        logger.warning("edges whose ends are not both nodes are left out: %s of %s", f"{dangling:,}", f"{len(known):,}")
         source, target, weight = source[known], target[known], None if weight is None else weight[known]
-    return EdgeList(source, target, weight, edges.origin, dangling, tuple(ignored))
+    return EdgeList(source, target, weight, origin=edges.origin, dangling=dangling, ignored=tuple(ignored))
+
+
+def warn_about_edges(rows: int, dangling: int, ignored: Sequence[str]) -> None:
+    """Log what a user should know about a table of edges."""
+    if not rows:
+        logger.warning("'edges' has no rows: the graph has no edges")
+    if ignored:
+        logger.warning("columns of 'edges' that are not used: %s", listed(ignored))
+    if dangling:
+        logger.warning("edges whose ends are not both nodes are left out: %s of %s", f"{dangling:,}", f"{rows:,}")
 
 
 def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Column]:
     """Return both ends of each edge: the columns with these names, by default the first two."""
+    first, second = end_names(edges, source, target)
+    return [edges[first], edges[second]]
+
+
+def end_names(edges: Table, source: str | None, target: str | None) -> tuple[str, str]:
+    """Return the names of the columns with the ends of edges, which must exist."""
     if len(edges.columns) < 2:
         raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
     source, target = source or edges.columns[0], target or edges.columns[1]
     if source == target:
         raise DataError(f"'source' and 'target' must be different columns of 'edges' (both are {source!r})")
-    return [edges[source], edges[target]]
+    for column in (source, target):
+        edges.check(column)
+    return source, target
 
 
 def edge_weights(column: Column) -> Floats:
     """Return a column of weights as numbers, which must all be positive and finite."""
-    name = f"column {column.name!r} of 'edges'"
-    if column.isna().any():
-        raise DataError(f"{name} must have a weight for each edge ({first_missing(column)})")
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    for wrong, what in ((np.isnan(numbers), "must contain numbers"), (~(numbers > 0), "must be positive")):
+    problems: dict[WeightProblem, Bools] = {
+        "missing": column.isna().to_numpy(dtype=bool),
+        "number": np.isnan(numbers),
+        "positive": ~(numbers > 0),
+        "finite": np.isinf(numbers),
+        "large": numbers > np.finfo(np.float32).max,
+    }
+    for problem, wrong in problems.items():
         if wrong.any():
             row = int(np.argmax(wrong))
-            more = f", and {int(wrong.sum()) - 1:,} more" if wrong.sum() > 1 else ""
-            got = f"got {listed(column.iloc[[row]].tolist())} in row {row}{more}"
-            raise DataError(f"{name} {what} to be the weight of edges ({got})")
-    if np.isinf(numbers).any():
-        raise DataError(f"{name} must be finite (got inf in row {int(np.argmax(np.isinf(numbers)))})")
+            raise weight_error(str(column.name), problem, int(wrong.sum()), row, column.iloc[[row]].tolist()[0])
     return numbers
+
+
+def weight_error(column: str, problem: WeightProblem, count: int, row: int, value: Any) -> DataError:
+    """Return the error of weights that cannot be used: how many, and the first of them."""
+    name = f"column {column!r} of 'edges'"
+    if problem == "missing":
+        return DataError(f"{name} must have a weight for each edge ({missing_text(count, row)})")
+    if problem == "finite":
+        return DataError(f"{name} must be finite (got inf in row {row})")
+    if problem == "large":
+        return DataError(f"{name} has weights too large for 32-bit numbers (got {float(value):g} in row {row})")
+    what = "must contain numbers" if problem == "number" else "must be positive"
+    more = f", and {count - 1:,} more" if count > 1 else ""
+    return DataError(f"{name} {what} to be the weight of edges (got {listed([value])} in row {row}{more})")
 
 
 def unused_columns(edges: Table, options: TableOptions) -> list[str]:

@@ -18,6 +18,8 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 # A mean is said to have shifted if it did by this many standard deviations, and by this many standard errors.
 _SHIFTED, _CERTAIN = 0.5, 5.0
 
+_LARGEST = 1e100  # the squares of larger numbers overflow, and with them mean and variance
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -105,10 +107,17 @@ class NumberColumn(ColumnEncoding):
 
     @classmethod
     def fit(
-        cls, column: Column, reading: Reading, scale: FeatureScale, *, filled: bool, indicator: bool, weekday: bool
+        cls,
+        column: Column,
+        numbers: Floats,
+        reading: Reading,
+        scale: FeatureScale,
+        *,
+        filled: bool,
+        indicator: bool,
+        weekday: bool,
     ) -> "NumberColumn":
-        """Take shift and scale from the values that are not missing."""
-        numbers = finite_numbers(column, reading)
+        """Take shift and scale from the values that are not missing; `numbers` are those of the column, as read."""
         missing = np.isnan(numbers)
         if not filled:
             check_complete(column, missing)
@@ -226,9 +235,14 @@ class CategoryColumn(LevelsColumn):
         return Encoded(self.filled_in(column, self.one_hot(codes), codes == MISSING), differences)
 
     def one_hot(self, codes: Ints) -> Floats:
-        if self.kind == "rare":
-            codes = np.where(codes == UNKNOWN, len(self.levels), codes)
-        return np.asarray(codes[:, None] == np.arange(len(self.own_names)), dtype=np.float64)
+        return np.asarray(self._places(codes)[:, None] == np.arange(len(self.own_names)), dtype=np.float64)
+
+    def shares(self, codes: Ints) -> Floats:
+        """Return the mean of each column of 0 and 1, without making them."""
+        return np.bincount(self._places(codes), minlength=len(self.own_names)) / len(codes)
+
+    def _places(self, codes: Ints) -> Ints:
+        return np.where(codes == UNKNOWN, len(self.levels), codes) if self.kind == "rare" else codes
 
 
 def finite_numbers(column: Column, reading: Reading | None = None) -> Floats:
@@ -243,6 +257,11 @@ def check_finite(column: Column, values: Floats) -> None:
     if infinite.any():
         where = f"{infinite.sum()} infinite values, first in row {np.argmax(infinite)}"
         raise DataError(f"column {column.name!r} must be finite (got {where})")
+    large = np.abs(values) > _LARGEST
+    if large.any():
+        row = int(np.argmax(large))
+        got = f"got {values[row]:g} in row {row}"
+        raise DataError(f"column {column.name!r} has numbers too large for 32-bit features ({got})")
 
 
 def check_complete(column: Column, missing: Bools) -> None:

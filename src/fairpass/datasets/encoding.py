@@ -1,6 +1,6 @@
 """How a table of nodes becomes labels, groups and features: fitted to one table, applied to others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from fairpass.datasets.column_encoding import codes_among, levels_of, text_of
-from fairpass.datasets.column_fitting import ColumnFitter
+from fairpass.datasets.column_fitting import ColumnFitter, FittedColumn
 from fairpass.datasets.column_rules import Frozen
 from fairpass.datasets.encoded_columns import CategoryColumn, Difference, NumberColumn
-from fairpass.datasets.graph import MISSING, Column, Ints, listed
+from fairpass.datasets.graph import MISSING, Column, Floats, Ints, listed
 from fairpass.datasets.grouping import Grouping
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.spellings import level_finder
@@ -69,18 +69,21 @@ class Encoding(Frozen):
     ) -> "Encoding":
         """Fit the encoding of the features; constant columns, and by option those with missing values, are left out."""
         fitter = ColumnFitter(options, nodes.decimal, training)
-        fitted = []
-        for name in feature_columns(nodes, options, grouping.title):
-            column = _feature_column(nodes, name, grouping)
-            encoded = fitter.fit(column, "none" if name == grouping.title else options.scale)
-            if encoded is not None:
-                fitted.append(encoded)
+        names = feature_columns(nodes, options, grouping.title)
+        fitted = [fit_feature(fitter, feature_column(nodes, name, grouping), grouping) for name in names]
+        return cls.of_columns(options.label, labels, grouping, fitted)
+
+    @classmethod
+    def of_columns(
+        cls, label: str, labels: Labels, grouping: Grouping, fitted: Iterable[FittedColumn | None]
+    ) -> "Encoding":
+        """Put the columns of a table together; None is a column that is left out."""
         encoding = cls(
-            label=options.label,
+            label=label,
             label_names=labels.names,
             label_spellings=labels.spellings,
             grouping=grouping,
-            columns=fitted,
+            columns=[encoded for encoded in fitted if encoded is not None],
         )
         names = encoding.feature_names
         if not names:
@@ -89,6 +92,12 @@ class Encoding(Frozen):
             twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"two columns give a feature called {twice!r}: rename one")
         return encoding
+
+    def with_mean_weight(self, mean: float | None) -> "Encoding":
+        """Return the encoding with what weights of edges are divided by, unless it has one already."""
+        if self.mean_edge_weight is not None or mean is None:
+            return self
+        return self.model_copy(update={"mean_edge_weight": mean})
 
     @property
     def labels(self) -> Labels:
@@ -119,17 +128,13 @@ class Encoding(Frozen):
         blocks, differences = [], []
         for encoded in self.columns:
             if encoded.column != self.grouping.title and encoded.column not in nodes:
-                found = encoded.absent(len(nodes.frame))
+                found = encoded.absent(len(nodes))
             else:
-                column = _feature_column(nodes, encoded.column, self.grouping)
+                column = feature_column(nodes, encoded.column, self.grouping)
                 found = encoded.encode(column, allow_unknown=allow_unknown)
                 if training is not None and isinstance(encoded, TargetColumn):
                     found.features[training.mask] = encoded.cross_fitted(column, training)
-            with np.errstate(over="ignore"):  # checked below
-                block = found.features.astype(np.float32)
-            if not np.isfinite(block).all():
-                raise DataError(f"column {encoded.column!r} has numbers too large for 32-bit features")
-            blocks.append(block)
+            blocks.append(single_precision(encoded.column, found.features))
             differences += found.differences
         return np.concatenate(blocks, axis=1), differences
 
@@ -161,14 +166,28 @@ def feature_columns(nodes: Table, options: TableOptions, sensitive_title: str) -
     taken = {column for columns in options.roles.values() for column in columns}
     candidates = nodes.columns if options.features is None else list(options.features)
     for column in [*candidates, *options.drop, *options.columns]:
-        nodes[column]  # raises if it does not exist
+        nodes.check(column)
     if options.keep_sensitive:
         taken.discard(sensitive_title)
         candidates += [sensitive_title] if sensitive_title not in candidates else []
     return [column for column in candidates if column not in taken.union(options.drop)]
 
 
-def _feature_column(nodes: Table, name: str, grouping: Grouping) -> Column:
+def fit_feature(fitter: ColumnFitter, column: Column, grouping: Grouping) -> FittedColumn | None:
+    """Return the encoding of a feature, None if it is left out; the index of a group is not scaled."""
+    return fitter.fit(column, "none" if column.name == grouping.title else fitter.options.scale)
+
+
+def single_precision(name: str, features: Floats) -> NDArray[np.float32]:
+    """Return the features of a column as they are stored."""
+    with np.errstate(over="ignore"):  # checked below
+        block = features.astype(np.float32)
+    if not np.isfinite(block).all():
+        raise DataError(f"column {name!r} has numbers too large for 32-bit features")
+    return block
+
+
+def feature_column(nodes: Table, name: str, grouping: Grouping) -> Column:
     """Return the column to encode: the sensitive attribute as the group's index, others as they are."""
     if name != grouping.title:
         return nodes[name]

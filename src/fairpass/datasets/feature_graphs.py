@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpass.datasets.download import user_directory
-from fairpass.datasets.graph import Bools, Floats, Ints
+from fairpass.datasets.graph import Bools, Floats, Ints, distinct_sorted
 from fairpass.errors import DataError
 from fairpass.files import PathLike, write_bytes
 
@@ -48,7 +48,7 @@ def undirected_edges(pairs: Ints) -> Ints:
     """Return each edge of `pairs` (shape [P, 2], in any direction) once: i < j, sorted, no self-loops."""
     low, high = pairs.min(axis=1), pairs.max(axis=1)
     base = int(pairs.max(initial=0)) + 1
-    codes = np.unique((low * base + high)[low < high])
+    codes = distinct_sorted((low * base + high)[low < high])
     return np.stack(np.divmod(codes, base), axis=1)
 
 

@@ -3,7 +3,7 @@
 The audit works on these arrays, so that it imports neither torch nor torch_geometric, which take seconds to load.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -82,18 +82,28 @@ def listed(values: Iterable[Any]) -> str:
 
 def first_missing(column: Column) -> str:
     missing = column.isna().to_numpy()
-    return f"{missing.sum()} missing, first in row {np.argmax(missing)}"
+    return missing_text(int(missing.sum()), int(np.argmax(missing)))
+
+
+def missing_text(count: int, first: int) -> str:
+    return f"{count} missing, first in row {first}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovedEdges:
+    """What makes a table of edges differ from the undirected graph that it becomes."""
+
+    self_loops_removed: int
+    duplicate_edges_merged: int
+    one_way_pairs: int  # pairs of nodes whose edges all have the same direction
 
 
 @dataclass(frozen=True)
-class SimpleGraph:
+class SimpleGraph(RemovedEdges):
     """An undirected graph, every edge in both directions and sorted, and what was removed from it."""
 
     edge_index: Ints
     edge_weight: Floats | None  # the sum over all edges between two nodes
-    self_loops_removed: int
-    duplicate_edges_merged: int
-    one_way_pairs: int  # pairs of nodes whose edges all have the same direction
 
     @property
     def mean_weight(self) -> float | None:
@@ -148,19 +158,54 @@ def checked_ids(ids: Column) -> "pd.Index[Any]":
 def positions(ends: Column, ids: "pd.Index[Any]", *, allow_unknown: bool = False) -> Ints:
     """Return for one end of each edge its position among the ids of the nodes, -1 if it is no node and may be so."""
     if ends.isna().any() and not allow_unknown:
-        raise DataError(f"column {ends.name!r} of 'edges' must have an id for each edge ({first_missing(ends)})")
-    found = ids.get_indexer(pd.Index(ends))
+        raise missing_ends_error(str(ends.name), first_missing(ends))
+    found = _places(ends, ids)
     unknown = ends[found < 0] if not allow_unknown else ends.head(0)
     if len(unknown):
-        if isinstance(ids, pd.RangeIndex):
-            expected = f"without 'id', an edge must name nodes by their row number, 0 to {len(ids) - 1}"
-        else:
-            node, end = ids[:1].tolist()[0], unknown.head(1).tolist()[0]
-            kinds = f" ({type(node).__name__}, not {type(end).__name__})" if type(node) is not type(end) else ""
-            expected = f"the nodes have ids such as {node!r}{kinds}"
-        raise DataError(
-            f"column {ends.name!r} of 'edges' names nodes that do not exist ({unknown.nunique()} ids, "
-            f"{len(unknown)} edges, first in row {unknown.index[0]}): {listed(unknown.unique().tolist())}; {expected} "
-            f"(dangling='drop' leaves such edges out)"
-        )
+        node = None if isinstance(ids, pd.RangeIndex) else ids[:1].tolist()[0]
+        distinct = unknown.unique().tolist()
+        first = int(unknown.index[0])
+        raise unknown_ends_error(str(ends.name), distinct, len(distinct), len(unknown), first, node, len(ids))
     return found.astype(np.int64)
+
+
+def _places(ends: Column, ids: "pd.Index[Any]") -> AnyInts:
+    """Return the place of each value in an index, -1 if it has none."""
+    if isinstance(ends.dtype, pd.StringDtype) and isinstance(ids.dtype, pd.StringDtype):
+        try:  # for text, Arrow takes a fraction of pandas' time
+            import pyarrow as pa
+            from pyarrow import compute
+        except ImportError:
+            pass
+        else:
+            found = compute.index_in(pa.array(ends), value_set=pa.array(ids))
+            return np.asarray(compute.fill_null(found, -1))
+    return ids.get_indexer(pd.Index(ends))
+
+
+def distinct_sorted(values: AnyInts) -> Ints:
+    """Return the distinct values in increasing order; `np.unique` takes many times as long for large arrays."""
+    in_order: Ints = np.sort(values, axis=None).astype(np.int64, copy=False)
+    is_first: Bools = np.diff(in_order, prepend=in_order[:1] - 1) != 0
+    return in_order[is_first]
+
+
+def missing_ends_error(column: str, missing: str) -> DataError:
+    return DataError(f"column {column!r} of 'edges' must have an id for each edge ({missing})")
+
+
+def unknown_ends_error(
+    column: str, examples: Sequence[Any], distinct: int, edges: int, first: int, node: Any, num_nodes: int
+) -> DataError:
+    """Return the error of edges whose end is no node; `node` is the id of one, None if nodes have none."""
+    if node is None:
+        expected = f"without 'id', an edge must name nodes by their row number, 0 to {num_nodes - 1}"
+    else:
+        end = examples[0]
+        kinds = f" ({type(node).__name__}, not {type(end).__name__})" if type(node) is not type(end) else ""
+        expected = f"the nodes have ids such as {node!r}{kinds}"
+    return DataError(
+        f"column {column!r} of 'edges' names nodes that do not exist ({distinct} ids, "
+        f"{edges} edges, first in row {first}): {listed(examples)}; {expected} "
+        f"(dangling='drop' leaves such edges out)"
+    )

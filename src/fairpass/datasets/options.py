@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from fairpass.datasets.column_rules import ColumnRule, DecimalMark, Frozen
 from fairpass.errors import DataError, validation_message
+from fairpass.parameters import LARGEST_SEED
 
 FeatureScale = Literal["minmax", "standard", "none"]
 Missing = Literal["error", "drop", "mean", "indicator"]
@@ -108,7 +109,7 @@ class TableOptions(Frozen):
     fractions: list[float] = _option("split", [0.5, 0.25, 0.25])
     """Fractions of training, validation and test nodes of the random split; a fourth is that of the safety nodes. They
     take no part in any choice: a limit that was asked for, such as a largest difference, is checked on them."""
-    seed: int = _option("split", 0, ge=0)
+    seed: int = _option("split", 0, ge=0, le=LARGEST_SEED)
     """Seed of the random split."""
     encoding: dict[str, Any] | None = Field(None, exclude=True)
     """`data.provenance['encoding']` of an earlier graph: encode this table exactly as that one. The options from

@@ -7,39 +7,38 @@ rows, then its halo, the nodes of other parts that have an edge to it.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fairpass.datasets.graph import Bools, GraphArrays, Ints
+from fairpass.datasets.graph import Bools, GraphArrays, Ints, distinct_sorted
+from fairpass.datasets.npy_files import write_npy
+from fairpass.documents import Stored, read_document, write_document
 from fairpass.errors import DataError
-from fairpass.files import PathLike, atomic_path, read_document, sha256, write_document
+from fairpass.files import PathLike, sha256
 
-KIND = "fairpass parts"
+KIND: Final = "fairpass parts"
 MANIFEST = "manifest.json"
 _OPTIONAL = ("edge_weight", "safety_mask", "node_ids")
 
 
-class StoredFile(BaseModel):
+class StoredFile(Stored):
     """What a file of a part must be."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bytes: int = Field(ge=0)
     sha256: str
 
 
-class Manifest(BaseModel):
+class Manifest(Stored):
     """What all parts have in common, and the checksums of their files."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+    kind: Literal["fairpass parts"] = KIND
     graph: str  # the same for all parts of a graph
     offsets: tuple[int, ...] = Field(min_length=2)
     num_edges: int = Field(ge=0)  # both directions of an edge count
@@ -66,7 +65,7 @@ class Manifest(BaseModel):
         path = Path(directory) / MANIFEST
         if not path.is_file():
             raise DataError(f"'{directory}' must be a directory of parts (it has no {MANIFEST}; see 'partition')")
-        found = read_document(path, KIND, cls._build)
+        found = read_document(path, KIND, cls)
         increasing = found.offsets[0] == 0 and all(
             a < b for a, b in zip(found.offsets, found.offsets[1:], strict=False)
         )
@@ -74,13 +73,9 @@ class Manifest(BaseModel):
             raise DataError(f"'{path}' must be a {KIND} file (damaged: its parts do not add up)")
         return found
 
-    @classmethod
-    def _build(cls, stored: dict[str, Any]) -> Self:
-        return cls.model_validate({name: value for name, value in stored.items() if name != "kind"})
-
     def write(self, directory: PathLike) -> None:
         """Write the manifest: the last file of a graph in parts, which is not taken for one without it."""
-        write_document(Path(directory) / MANIFEST, {"kind": KIND, **self.model_dump()})
+        write_document(Path(directory) / MANIFEST, self.model_dump())
 
 
 @dataclass(frozen=True)
@@ -141,8 +136,7 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, 
     stored = {}
     for name, array in arrays.items():
         path = folder / f"{name}.npy"
-        with atomic_path(path) as temporary, temporary.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
+        write_npy(path, array.shape, array.dtype, [array])
         stored[name] = stored_file(path)
     return stored
 
@@ -174,13 +168,17 @@ def balanced_offsets(degrees: Ints, parts: int) -> tuple[int, ...]:
 def local_columns(neighbours: Ints, low: int, high: int) -> tuple[NDArray[np.int32], Ints]:
     """Return numbers of nodes as columns of the part that owns `low` to `high`, and its halo."""
     is_own = (neighbours >= low) & (neighbours < high)
-    halo = np.unique(neighbours[~is_own])
-    if high - low + len(halo) > np.iinfo(np.int32).max:
-        raise DataError(f"'parts' must be larger: a part may have 2^31 nodes (got {high - low:,} and {len(halo):,})")
+    halo = distinct_sorted(neighbours[~is_own])
+    check_columns(high - low, len(halo))
     columns = np.empty(len(neighbours), np.int32)
     columns[is_own] = neighbours[is_own] - low
     columns[~is_own] = high - low + np.searchsorted(halo, neighbours[~is_own])
     return columns, halo
+
+
+def check_columns(own: int, halo: int) -> None:
+    if own + halo > np.iinfo(np.int32).max:
+        raise DataError(f"'parts' must be larger: a part may have 2^31 nodes (got {own:,} and {halo:,})")
 
 
 def part_statistics(part: GraphPart) -> dict[str, int]:
@@ -210,17 +208,55 @@ def write_parts(graph: GraphArrays, directory: PathLike, parts: int) -> Manifest
         )
         stored.append(write_arrays(part_directory(directory, number), part.arrays()))
         statistics.append(part_statistics(part))
+    shared: dict[str, Any] = {name: getattr(graph, name) for name in _SHARED}
+    return write_manifest(
+        directory,
+        offsets=offsets,
+        num_edges=len(source),
+        **shared,
+        y=graph.y,
+        sens=graph.sens,
+        parts=statistics,
+        files=stored,
+    )
+
+
+def write_manifest(
+    directory: PathLike,
+    *,
+    offsets: tuple[int, ...],
+    num_edges: int,
+    feature_names: list[str],
+    y: Ints,
+    sens: Ints,
+    parts: Sequence[Mapping[str, int]],
+    files: Sequence[Mapping[str, StoredFile]],
+    **shared: Any,
+) -> Manifest:
+    """Write the manifest of parts whose files are all there, with the statistics of the graph."""
+    counted = {
+        "labels": _counts(y, shared["label_names"]),
+        "unlabelled": int((y < 0).sum()),
+        "groups": _counts(sens, shared["group_names"]),
+        "unknown_group": int((sens < 0).sum()),
+    }
     described = {
         "offsets": offsets,
-        "num_edges": len(source),
-        "num_features": graph.x.shape[1],
-        **{name: getattr(graph, name) for name in _SHARED},
-        "statistics": {"parts": statistics},
-        "files": tuple(stored),
+        "num_edges": num_edges,
+        "num_features": len(feature_names),
+        "feature_names": feature_names,
+        **shared,
+        "statistics": {"parts": list(parts), **counted},
+        "files": tuple(files),
     }
     manifest = Manifest(graph=graph_id(described), **described)
     manifest.write(directory)
     return manifest
+
+
+def _counts(codes: Ints, names: Sequence[str]) -> dict[str, int]:
+    counts = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
+    return {str(name): count for name, count in zip(names, counts, strict=False)}
 
 
 def join_parts(directory: PathLike) -> GraphArrays:

@@ -17,6 +17,7 @@ from fairpass.datasets.download import data_directory, read_file
 from fairpass.datasets.options import FeatureScale
 from fairpass.errors import DataError, validation_message
 from fairpass.files import PathLike
+from fairpass.parameters import check_seed
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -256,6 +257,7 @@ def load_arrays(
     """Return the graph of `load` as numpy arrays, without importing torch."""
     from fairpass.datasets.benchmark_graph import benchmark_graph
 
+    check_seed("split_seed", split_seed)
     spec, directory = graph_spec(name), data_directory(data_dir)
     if scale not in get_args(Scale):
         raise DataError(f"'scale' must be one of {', '.join(map(repr, get_args(Scale)))} (got {scale!r})")

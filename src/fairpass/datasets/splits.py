@@ -109,16 +109,16 @@ def stratified_split(
             ids = generator.permutation(np.flatnonzero((y >= 0) & (sens.clip(min=-1) == group)))
             safety[ids[: round(fractions[3] * len(ids))]] = True
         y, fractions = np.where(safety, MISSING, y), [part / sum(fractions[:3]) for part in fractions[:3]]
-    parts: _Ids = ([], [], [])
+    masks = np.zeros((3, y.size), dtype=bool)
     stratum_of = y * (sens.max() + 2) + sens.clip(min=-1) + 1
     for stratum in np.unique(stratum_of[y >= 0]):
         ids = generator.permutation(np.flatnonzero(stratum_of == stratum))
         n = len(ids)
         test = min(max(round(fractions[2] * n), 1), n - 1)
         val = min(max(round(fractions[1] * n), 1), n - 1 - test)
-        for part, chosen in zip(parts, np.split(ids, np.cumsum([n - test - val, val])), strict=True):
-            part.extend(chosen.tolist())
-    return Split.from_ids(y.size, parts)._replace(safety=safety)
+        for mask, chosen in zip(masks, np.split(ids, np.cumsum([n - test - val, val])), strict=True):
+            mask[chosen] = True
+    return Split(masks[0], masks[1], masks[2], safety)
 
 
 def split_by_column(column: Column, y: Ints) -> Split:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,12 +17,13 @@ from fairpass.errors import DataError, did_you_mean
 from fairpass.files import sha256
 
 TableSource = str | os.PathLike[str] | pd.DataFrame
+T = TypeVar("T")
 HeaderNames = Callable[[Sequence[str]], list[str] | None]
 
-_SEPARATED = {".csv": ",", ".tsv": "\t"}  # their usual separator
-_JSON_LINES = (".jsonl", ".ndjson")
-_PARQUET = (".parquet", ".pq")
-_ENDINGS = f"{', '.join([*_SEPARATED, *_JSON_LINES])} (also .gz), {', '.join(_PARQUET)}"
+SEPARATED = {".csv": ",", ".tsv": "\t"}  # their usual separator
+JSON_LINES = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
+_ENDINGS = f"{', '.join([*SEPARATED, *JSON_LINES])} (also .gz), {', '.join(PARQUET)}"
 
 # The first bytes of files that are sometimes given a table's name.
 _PARQUET_MAGIC, _GZIP_MAGIC = b"PAR1", b"\x1f\x8b"
@@ -50,13 +51,20 @@ class Table:
     def columns(self) -> list[str]:
         return [str(column) for column in self.frame.columns]
 
+    def __len__(self) -> int:
+        return len(self.frame)
+
     def __contains__(self, column: str) -> bool:
         return column in self.frame.columns
 
     def __getitem__(self, column: str) -> Column:
+        self.check(column)
+        return self.frame[column]
+
+    def check(self, column: str) -> None:
+        """Refuse a column that does not exist."""
         if column not in self:
             raise DataError(f"'{self.name}' has no column {column!r}: {did_you_mean(column, self.columns)}")
-        return self.frame[column]
 
 
 def read_table(
@@ -81,27 +89,22 @@ def read_table(
         return Table(name, frame, {"source": "DataFrame", "sha256": None}, typed=True, decimal=decimal)
     if not isinstance(source, (str, os.PathLike)):
         raise DataError(f"'{name}' must be a path or a pandas DataFrame (got {type(source).__name__})")
-    path = Path(source)
-    zipped = path.suffix.lower() == ".gz"
-    ending = (path.with_suffix("") if zipped else path).suffix.lower()
-    if ending not in {*_SEPARATED, *_JSON_LINES, *(() if zipped else _PARQUET)}:
-        raise DataError(f"'{name}' must be a file that ends in one of {_ENDINGS} (got {str(path)!r})")
-    if not path.is_file():
-        raise DataError(f"'{name}': there is no file {str(path)!r}")
+    path, ending, zipped = table_file(source, name)
     origin: dict[str, str | None] = {"source": str(path), "sha256": sha256(path)}
-    if ending in _PARQUET:
-        return Table(name, _read_parquet(path, name), origin, typed=True, decimal=decimal)
+    if ending in PARQUET:
+        frame = _with_text_header(read_parquet(path, name, _frame_of_parquet), name, repr(str(path)))
+        return Table(name, frame, origin, typed=True, decimal=decimal)
     try:
         file = TextFile.decode(repr(str(path)), _content(path, zipped=zipped), text_encoding)
-        if ending in _JSON_LINES:
+        if ending in JSON_LINES:
             frame = _with_text_header(file.json_rows(), name, file.where)
             return Table(name, frame, origin, typed=True, text_encoding=file.encoding, decimal=decimal)
-        separator = separator or file.separator(_SEPARATED[ending])
+        separator = separator or file.separator(SEPARATED[ending])
         header = file.header(separator)
         own = None if names is None else names(header)
         if own is not None:
             file, header = file.with_header(own, separator), own
-        _check_header(header, name, file.where)
+        check_header(header, name, file.where)
         texts = file.columns_of_text(separator, header)
     except DataError as error:
         raise DataError(str(error) if str(error).startswith("'text_encoding'") else f"'{name}': {error}") from error
@@ -111,6 +114,18 @@ def read_table(
     used: dict[str, Any] = {"separator": separator, "text_encoding": file.encoding, "decimal": decimal}
     unnamed = own is not None
     return Table(name, frame, {**origin, **used}, typed=False, **used, unnamed=unnamed)
+
+
+def table_file(source: str | os.PathLike[str], name: str) -> tuple[Path, str, bool]:
+    """Return the path of a table that exists, its ending without .gz, and whether it has that."""
+    path = Path(source)
+    zipped = path.suffix.lower() == ".gz"
+    ending = (path.with_suffix("") if zipped else path).suffix.lower()
+    if ending not in {*SEPARATED, *JSON_LINES, *(() if zipped else PARQUET)}:
+        raise DataError(f"'{name}' must be a file that ends in one of {_ENDINGS} (got {str(path)!r})")
+    if not path.is_file():
+        raise DataError(f"'{name}': there is no file {str(path)!r}")
+    return path, ending, zipped
 
 
 def _content(path: Path, *, zipped: bool) -> bytes:
@@ -123,33 +138,42 @@ def _content(path: Path, *, zipped: bool) -> bytes:
             raise DataError(f"{str(path)!r} is a damaged gzip archive ({error})") from error
     elif zipped:
         raise DataError(f"{str(path)!r} is not a gzip archive, despite its ending")
-    for magic, what in _NOT_TEXT.items():
-        if content.startswith(magic):
-            raise DataError(f"{str(path)!r} is {what}, despite its ending")
+    check_is_text(path, content)
     return content
 
 
-def _read_parquet(path: Path, name: str) -> pd.DataFrame:
+def check_is_text(path: Path, opening: bytes) -> None:
+    """Refuse a file of another kind that has the name of a text file."""
+    for magic, what in _NOT_TEXT.items():
+        if opening.startswith(magic):
+            raise DataError(f"{str(path)!r} is {what}, despite its ending")
+
+
+def read_parquet(path: Path, name: str, read: Callable[[Path], T]) -> T:
+    """Return what `read` finds in a Parquet file, with clear messages."""
     with path.open("rb") as file:
         opening = file.read(len(_PARQUET_MAGIC))
     if opening != _PARQUET_MAGIC:
         raise DataError(f"'{name}': {str(path)!r} is not a Parquet file, despite its ending")
     try:
-        frame = pd.read_parquet(path, engine="pyarrow")
+        return read(path)
     except ImportError as error:
         raise DataError(f"reading {str(path)!r} needs pyarrow: pip install fairpass[parquet]") from error
     except (ValueError, OSError) as error:
         raise DataError(f"'{name}': {str(path)!r} is a damaged Parquet file ({error})") from error
-    return _with_text_header(frame, name, repr(str(path)))
+
+
+def _frame_of_parquet(path: Path) -> pd.DataFrame:
+    return pd.read_parquet(path, engine="pyarrow")
 
 
 def _with_text_header(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:
     frame.columns = pd.Index([str(column) for column in frame.columns], dtype="str")
-    _check_header(list(frame.columns), name, where)
+    check_header(list(frame.columns), name, where)
     return frame.reset_index(drop=True)
 
 
-def _check_header(columns: list[str], name: str, where: str) -> None:
+def check_header(columns: list[str], name: str, where: str) -> None:
     repeated = sorted({column for column in columns if columns.count(column) > 1})
     if repeated:
         raise DataError(f"'{name}': {where} has more than one column called {repeated[0]!r}")

@@ -14,11 +14,11 @@ from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.edge_inspection import EdgeInspection, inspect_edges
 from fairpass.datasets.edges import header_names
 from fairpass.datasets.graph import Column, checked_ids, listed
+from fairpass.datasets.node_arrays import NO_HEADER, has_no_header
 from fairpass.datasets.predictability import Predictability
 from fairpass.datasets.problems import Problem
 from fairpass.datasets.role_guesses import Guess, guess_id, guess_label, guess_sensitive, guess_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
-from fairpass.datasets.tables import NO_HEADER, has_no_header
 from fairpass.datasets.text_tables import with_types
 from fairpass.datasets.text_values import ISO
 from fairpass.errors import DataError

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from inspect import Signature, signature
-from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,14 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairpass.datasets.column_encoding import as_text, text_of
-from fairpass.datasets.edges import EdgeList, edge_list, header_names
+from fairpass.datasets.edges import EdgeList, EdgeOrigin, edge_list, header_names
 from fairpass.datasets.encoded_columns import Difference
-from fairpass.datasets.encoding import Encoding, Labels, feature_columns
+from fairpass.datasets.encoding import Encoding, feature_columns
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING, Floats, GraphArrays, Ints, checked_ids, first_missing, listed, simple_graph
-from fairpass.datasets.grouping import TIMES, Grouping
+from fairpass.datasets.graph import Floats, GraphArrays, RemovedEdges, checked_ids, simple_graph
+from fairpass.datasets.grouping import TIMES
+from fairpass.datasets.node_arrays import NodeArrays
 from fairpass.datasets.options import TableOptions
-from fairpass.datasets.splits import Split, check_split, split_by_column, stratified_split
 from fairpass.datasets.table_files import Table, TableSource, read_table
 from fairpass.datasets.target_column import TrainingLabels
 from fairpass.errors import DataError
@@ -27,11 +27,7 @@ from fairpass.errors import DataError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-# Columns that would be used as a feature by mistake.
-_ID_NAMES = {"id", "node_id"}
 _REPORTED = 10  # differences from the fitted table
-
-NO_HEADER = "its first row looks like data ({}): give the table a row with the names of its columns"
 
 logger = logging.getLogger(__name__)
 
@@ -72,58 +68,55 @@ def from_tables_arrays(nodes: TableSource, edges: TableSource | None = None, **g
     options = TableOptions.parse(given)
     known = None if options.encoding is None else Encoding.load(options.encoding)
     _check_options(edges is not None, options, known)
-    table = read_table(nodes, "nodes", **_reading(options), text_columns=_text_columns(options, known))
-    _check_nodes(table, options)
-
-    # The split comes before the features: some are fitted to the labels of training nodes.
-    labels = known.labels if known else Labels.fit(table[options.label], options)
-    grouping = known.grouping if known else Grouping.fit(table, options)
-    unknown = np.full(len(table.frame), MISSING, dtype=np.int64)
-    y = unknown if known and options.label not in table else labels.codes(table[options.label])
-    grouped = all(column in table for column in options.sensitive_columns)
-    sens = unknown.copy() if known and not grouped else grouping.codes(table)
-    split = _split(table, y, sens, labels.names, grouping.names, options)
-    training = None if known else TrainingLabels(y, split.train, labels.names, options.seed)
-    encoding = known or Encoding.fit(table, options, labels, grouping, cast(TrainingLabels, training))
+    table = read_table(nodes, "nodes", **reading_options(options), text_columns=text_columns(options, known))
+    found = NodeArrays.of(table, options, known)
+    training = None if known else found.training(options.seed)
+    encoding = known or Encoding.fit(table, options, found.labels, found.grouping, cast(TrainingLabels, training))
     allow_unknown = options.unknown_category == "zeros"
     x, differences = encoding.features(table, allow_unknown=allow_unknown, training=training)
     if known:
         report_differences(differences)
-    found = _edges(table, x, edges, options)
-    graph = simple_graph(found.source, found.target, len(x), found.weight)
-    if encoding.mean_edge_weight is None and graph.mean_weight is not None:
-        encoding = encoding.model_copy(update={"mean_edge_weight": graph.mean_weight})
-    used = {column.column for column in encoding.columns}
-    features = [] if known else feature_columns(table, options, encoding.grouping.title)
-    positive = None if options.positive is None else text_of(options.positive)
+    listed_edges = _edges(table, x, edges, options)
+    graph = simple_graph(listed_edges.source, listed_edges.target, len(x), listed_edges.weight)
+    encoding = encoding.with_mean_weight(graph.mean_weight)
+    provenance = table_provenance(table, options, encoding, listed_edges, graph)
     return GraphArrays(
         x=x,
         edge_index=graph.edge_index,
-        y=y,
-        sens=sens,
-        **split.masks(),
+        y=found.y,
+        sens=found.sens,
+        **found.split.masks(),
         feature_names=encoding.feature_names,
         sens_column=encoding.sens_column,
         label_names=list(encoding.label_names),
         group_names=list(encoding.grouping.names),
         node_ids=_node_ids(table, options.id),
         edge_weight=normalised(graph.edge_weight, encoding.mean_edge_weight),
-        provenance={
-            "source": "tables",
-            "nodes": table.origin,
-            "edges": found.origin,
-            "licence": None,
-            "self_loops_removed": graph.self_loops_removed,
-            "duplicate_edges_merged": graph.duplicate_edges_merged,
-            "dangling_edges_dropped": found.dangling,
-            "one_way_pairs": graph.one_way_pairs,
-            "edge_columns_ignored": list(found.ignored),
-            "columns_left_out": [column for column in features if column not in used],
-            "options": options.model_dump() | {"positive": positive},
-            "encoding": encoding.model_dump(),
-            **({"differences": [asdict(each) for each in differences]} if known else {}),
-        },
+        provenance=provenance | ({"differences": [asdict(each) for each in differences]} if known else {}),
     )
+
+
+def table_provenance(
+    nodes: Table, options: TableOptions, encoding: Encoding, edges: EdgeOrigin, graph: RemovedEdges
+) -> dict[str, Any]:
+    """Return where a graph comes from, what was left out of it, and how its numbers are read."""
+    features = [] if options.encoding is not None else feature_columns(nodes, options, encoding.grouping.title)
+    used = {column.column for column in encoding.columns}
+    positive = None if options.positive is None else text_of(options.positive)
+    return {
+        "source": "tables",
+        "nodes": nodes.origin,
+        "edges": edges.origin,
+        "licence": None,
+        "self_loops_removed": graph.self_loops_removed,
+        "duplicate_edges_merged": graph.duplicate_edges_merged,
+        "dangling_edges_dropped": edges.dangling,
+        "one_way_pairs": graph.one_way_pairs,
+        "edge_columns_ignored": list(edges.ignored),
+        "columns_left_out": [column for column in features if column not in used],
+        "options": options.model_dump() | {"positive": positive},
+        "encoding": encoding.model_dump(),
+    }
 
 
 def options_of(provenance: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,12 +128,12 @@ def options_of(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _reading(options: TableOptions) -> dict[str, Any]:
+def reading_options(options: TableOptions) -> dict[str, Any]:
     """Return how the text files of tables are read."""
     return {name: getattr(options, name) for name in ("text_encoding", "separator", "decimal")}
 
 
-def _text_columns(options: TableOptions, known: Encoding | None) -> dict[str, type[str]]:
+def text_columns(options: TableOptions, known: Encoding | None) -> dict[str, type[str]]:
     """Return the columns of a CSV file that stay text: ids, and numbers that must not be read with a decimal point."""
     ruled = [column for column, rule in options.columns.items() if rule.decimal == ","]
     ids = [] if options.id is None else [options.id]
@@ -177,59 +170,18 @@ def _check_options(edges: bool, options: TableOptions, known: Encoding | None) -
         raise DataError(f"'label' and 'sensitive' must be as in 'encoding', {expected} (got {got})")
 
 
-def _check_nodes(nodes: Table, options: TableOptions) -> None:
-    """Refuse an empty table, a column of ids without a role, and by option missing sensitive values."""
-    if nodes.frame.empty:
-        raise DataError("'nodes' must have at least one row (got an empty table)")
-    if has_no_header(nodes) and any(column not in nodes for column in options.roles["label"]):
-        raise DataError(f"'nodes' has no column {options.label!r}: {NO_HEADER.format(listed(nodes.columns))}")
-    mentioned = [*options.drop, *(options.features or ()), *chain(*options.roles.values())]
-    for column in nodes.columns if options.id is None else ():
-        if column.lower() in _ID_NAMES and column not in mentioned:
-            raise DataError(
-                f"'nodes' has a column {column!r}: give id={column!r} if that is what edges refer to, "
-                f"or drop=[{column!r}] if they refer to row numbers"
-            )
-    for column in options.sensitive_columns if options.missing_sensitive == "error" else ():
-        if nodes[column].isna().any():
-            raise DataError(
-                f"column {column!r} must have a value for each node ({first_missing(nodes[column])}): "
-                f"fix the table, or choose missing_sensitive='unknown'"
-            )
-
-
-def has_no_header(table: Table) -> bool:
-    """Return whether the names of the columns of a text file are data: numbers as in the columns they are above."""
-    if table.typed:
-        return False
-    numbers = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
-    names = pd.to_numeric(pd.Series(numbers, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
-    spans = [(table[name].min(), table[name].max()) for name in numbers]
-    fits = [2 * low - high <= number <= 2 * high - low for number, (low, high) in zip(names, spans, strict=True)]
-    return len(fits) > 0 and all(fits)
-
-
-def _split(nodes: Table, y: Ints, sens: Ints, labels: list[str], groups: list[str], options: TableOptions) -> Split:
-    if options.split is not None:
-        split = split_by_column(nodes[options.split], y)
-    elif options.encoding is not None:
-        split = Split(train=np.zeros(len(y), dtype=bool), val=np.zeros(len(y), dtype=bool), test=y != MISSING)
-    else:
-        split = stratified_split(y, sens, fractions=options.fractions, seed=options.seed)
-    if options.encoding is None:
-        check_split(split, y, "label", labels)
-        check_split(split, sens, "group", groups)
-    return split
-
-
 def _edges(nodes: Table, x: NDArray[np.float32], edges: TableSource | None, options: TableOptions) -> EdgeList:
     if edges is None:
         alone = options.similarity is None or len(x) == 1
         pairs = np.empty((0, 2), dtype=np.int64) if alone else similarity_graph(x, options.similarity or 1.0)
         return EdgeList(pairs[:, 0], pairs[:, 1], origin=similarity_origin(options.similarity))
-    text_columns, texts = (None, None) if options.id is None else (str, as_text(nodes[options.id]))
+    from fairpass.datasets.out_of_core.edge_arrays import are_many, read_edges
+
+    if are_many(nodes, edges, options):
+        return read_edges(nodes, Path(cast(str, edges)), options)
+    kept, texts = (None, None) if options.id is None else (str, as_text(nodes[options.id]))
     names = header_names(lambda cell: texts is not None and bool((texts == cell).any()), options)
-    table = read_table(edges, "edges", **_reading(options), text_columns=text_columns, names=names)
+    table = read_table(edges, "edges", **reading_options(options), text_columns=kept, names=names)
     if options.id is None:
         return edge_list(table, pd.RangeIndex(len(x)), options)
     as_texts = nodes.typed != table.typed  # in a CSV file, ids are text
@@ -245,7 +197,7 @@ def normalised(weight: Floats | None, mean: float | None) -> NDArray[np.float32]
 def _node_ids(nodes: Table, id: str | None) -> list[Any]:
     """Return the ids of the nodes: row numbers if they have none, numbers if all texts of a CSV file are whole ones."""
     if id is None:
-        return list(range(len(nodes.frame)))
+        return list(range(len(nodes)))
     checked_ids(nodes[id])
     texts = nodes[id].tolist()
     if nodes.typed:

@@ -24,7 +24,7 @@ _MISSING = (
 )
 _SIGNATURES = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16"}
 _SIGNATURES |= {codecs.BOM_UTF16_BE: "utf-16"}
-_HEAD_ROWS, _HEAD_CHARACTERS = 20, 1_000_000
+_HEAD_ROWS, HEAD_CHARACTERS = 20, 1_000_000
 _THOUSANDS = r"^[+-]?(?:[1-9][0-9]{0,2}(?:\.[0-9]{3})+|[0-9]+)$"
 _DECIMAL_COMMA = r"^[^0-9]{0,4}[0-9][0-9.]*,[0-9]{1,2}(?:[^0-9]|$)"
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -47,7 +47,7 @@ class TextFile:
         """Decode a file; without an encoding, it is UTF-8 or UTF-16 with a signature, and otherwise Windows-1252."""
         guessed = encoding is None
         if encoding is None:
-            encoding = next((name for mark, name in _SIGNATURES.items() if content.startswith(mark)), "utf-8")
+            encoding = signed_encoding(content) or "utf-8"
         try:
             name = codecs.lookup(encoding).name
         except LookupError as error:
@@ -61,9 +61,12 @@ class TextFile:
                 raise DataError(f"{where} is not {encoding} text ({error}); {advice}") from error
             encoding, text = "cp1252", content.decode("cp1252", errors="replace")
             logger.warning("%s is not UTF-8: it is read as Windows-1252 ('text_encoding')", where)
-        if "\0" in text[:_HEAD_CHARACTERS]:
-            raise DataError(f"{where} is not a table of text (it has null characters; text_encoding='utf-16'?)")
-        return cls(where, text, encoding)
+        return cls(where, text, encoding).without_nulls()
+
+    def without_nulls(self) -> "TextFile":
+        if "\0" in self.text[:HEAD_CHARACTERS]:
+            raise DataError(f"{self.where} is not a table of text (it has null characters; text_encoding='utf-16'?)")
+        return self
 
     def rows(self, separator: str, characters: int | None = None) -> Iterator[tuple[int, list[str]]]:
         """Yield line number and fields of every row that is not blank, the header first."""
@@ -82,8 +85,8 @@ class TextFile:
         return max(candidates, key=lambda mark: candidates[mark]) if candidates else usual
 
     def _widths(self, separator: str) -> list[int]:
-        whole = len(self.text) <= _HEAD_CHARACTERS
-        rows = list(islice(self.rows(separator, _HEAD_CHARACTERS), _HEAD_ROWS + 1))
+        whole = len(self.text) <= HEAD_CHARACTERS
+        rows = list(islice(self.rows(separator, HEAD_CHARACTERS), _HEAD_ROWS + 1))
         return [len(row) for _, row in (rows if whole or len(rows) < 2 else rows[:-1])][:_HEAD_ROWS]
 
     def check_lengths(self, separator: str) -> None:
@@ -96,7 +99,7 @@ class TextFile:
 
     def header(self, separator: str) -> list[str]:
         """Return the names of the columns, after a look at the first row."""
-        head = [row for _, row in islice(self.rows(separator, _HEAD_CHARACTERS), 2)]
+        head = [row for _, row in islice(self.rows(separator, HEAD_CHARACTERS), 2)]
         if not head:
             raise DataError(f"{self.where} is empty")
         others = [mark for mark in SEPARATORS if mark != separator and mark in head[0][0]]
@@ -146,17 +149,30 @@ class TextFile:
         return pd.DataFrame(rows)
 
 
+def signed_encoding(content: bytes) -> str | None:
+    """Return the encoding that the first bytes of a file name, None if they name none."""
+    return next((name for mark, name in _SIGNATURES.items() if content.startswith(mark)), None)
+
+
 def _read_with_arrow(content: bytes, separator: str, header: list[str]) -> pd.DataFrame:
     """Read a table of text in a fraction of pandas' time; Arrow refuses rows that are not as long as the header."""
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-    from pyarrow import csv as arrow
+    import pyarrow as pa
+    from pyarrow import csv
 
-    options = arrow.ConvertOptions(
+    parsing, options = arrow_options(separator, header, quoted=b'"' in content)
+    frame: pd.DataFrame = csv.read_csv(pa.BufferReader(content), None, parsing, options).to_pandas()
+    return frame
+
+
+def arrow_options(separator: str, header: list[str], *, quoted: bool) -> tuple[Any, Any]:
+    """Return how Arrow reads a table of text: all values as text, and what pandas counts as missing is missing."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    options = csv.ConvertOptions(
         column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=list(_MISSING)
     )
-    parsing = arrow.ParseOptions(delimiter=separator, newlines_in_values=b'"' in content)
-    frame: pd.DataFrame = arrow.read_csv(pa.BufferReader(content), None, parsing, options).to_pandas()
-    return frame
+    return csv.ParseOptions(delimiter=separator, newlines_in_values=quoted), options
 
 
 def with_types(frame: pd.DataFrame, text_columns: TextColumns, *, comma: bool) -> pd.DataFrame:

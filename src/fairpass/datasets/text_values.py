@@ -25,6 +25,7 @@ _CODES = (
     *("usd|eur|gbp|chf|jpy|cny|rmb|inr|cad|aud|nzd|sek|nok|dkk|pln|czk|huf|ron|bgn|try|rub|uah|brl|mxn|zar|krw|sgd",),
     *("hkd|thb|idr|php|ils|aed|sar|euros?|dollars?|kr|zł|kč|fr",),
 )
+_TELLING = 100  # texts that say whether a column has plain numbers
 _SPACE = "[ '\u00a0\u202f’]"  # between thousands, or before a currency
 # Without look-around, so that Arrow's regular expressions can do the work.
 _CURRENCY = rf"(?:(?:us|c|a|nz|r|hk|s)?\$|[€£¥₹₽₺₩₪฿]|{'|'.join(_CODES)})\.?"
@@ -48,8 +49,11 @@ def read_amounts(texts: Column, decimal: DecimalMark | None = None, usual: Decim
     money with three digits after each point.
     """
     texts = texts.astype("str")
-    plain = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
-    if decimal != "," and not np.isnan(plain).any() and (usual != "," or not _groups(texts, ".").all()):
+    if (
+        decimal != ","
+        and (plain := _plain_numbers(texts)) is not None
+        and (usual != "," or not _groups(texts, ".").all())
+    ):
         return Amounts(plain, ".", False, [], np.zeros(len(texts), dtype=bool))
     percents = texts.str.endswith("%").to_numpy(bool)
     texts = texts.str.removesuffix("%").str.replace("−", "-", regex=False).str.strip()
@@ -68,6 +72,15 @@ def read_amounts(texts: Column, decimal: DecimalMark | None = None, usual: Decim
     digits = texts.str.replace(between, "", regex=True).str.replace(mark, ".", regex=False)
     values = pd.to_numeric(digits.where(valid), errors="coerce").to_numpy(np.float64)
     return Amounts(np.where(minus | bracketed, -values, values), mark, ambiguous, currencies, percents)
+
+
+def _plain_numbers(texts: Column) -> Floats | None:
+    """Return texts as numbers, None if one of them needs a closer look; mostly the first ones tell."""
+    for some in (texts.head(_TELLING), texts):
+        numbers = pd.to_numeric(some, errors="coerce").to_numpy(np.float64)
+        if np.isnan(numbers).any():
+            return None
+    return np.asarray(numbers)
 
 
 def _currencies(texts: Column) -> list[str]:

@@ -18,6 +18,7 @@ from fairpass.experiments.tables import Row, Table, number, table
 from fairpass.files import finite
 from fairpass.methods import method
 from fairpass.metrics.catalog import BY_LABEL
+from fairpass.parameters import MOST_SEEDS, check_count
 from fairpass.runs import Configuration, Executor, Progress, RunSpec, RunStore, run
 
 ARMS = ("method", "control")
@@ -73,8 +74,8 @@ class Attribution:
         configuration.control()  # raises for plain methods
         if splits < 2:
             raise ValueError(f"'splits' must be at least 2, for an interval (got {splits})")
-        if seeds < 1:
-            raise ValueError(f"'seeds' must be at least 1 (got {seeds})")
+        check_count("splits", splits, most=MOST_SEEDS)
+        check_count("seeds", seeds, most=MOST_SEEDS)
         name = encoder_parameter(configuration)
         if encoders and name is None:
             raise ValueError(f"'encoders' must not be given: {configuration.method} has no choice of network")

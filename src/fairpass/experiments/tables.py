@@ -16,6 +16,7 @@ from fairpass.experiments.paper import PrintedRow
 from fairpass.experiments.texts import TEXTS, TITLES, span
 from fairpass.metrics.catalog import BY_LABEL
 from fairpass.metrics.detectable import Detectable, detectable
+from fairpass.plain_text import to_csv
 
 if TYPE_CHECKING:
     from fairpass.experiments.item import ItemResults
@@ -119,7 +120,7 @@ class Table:
             if any(entry.std is not None for entry in entries):
                 (spread,) = {entry.spread for entry in entries if entry.std is not None}
                 columns[f"{name} {spread}"] = [_csv(entry.std, MISSING) for entry in entries]
-        return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+        return to_csv(pd.DataFrame(columns))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: numbers with all digits, words as they are."""

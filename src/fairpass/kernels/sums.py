@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairpass.errors import NotFiniteError
 from fairpass.kernels.backend import EPS, KernelBackend, Problem
 from fairpass.kernels.dispatch import Backend, check_backend, choose, fit_line
 from fairpass.kernels.pairwise import Laplace, warn_of_pairs
@@ -120,7 +121,7 @@ def _for_points(
 def _check_finite(name: str, points: Tensor) -> None:
     # The sum is not finite if one of them is not, and takes a thirtieth of the time to look at each.
     if not math.isfinite(points.detach().sum()) and not bool(torch.isfinite(points).all()):
-        raise ValueError(f"'{name}' must be finite (got NaN or infinity)")
+        raise NotFiniteError(f"'{name}' must be finite (got NaN or infinity)")
 
 
 def _batched(
@@ -156,7 +157,7 @@ def _batched(
         raise ValueError("'alpha' must be a constant: detach it (gradients by alpha are not provided)")
     a = torch.as_tensor(alpha, dtype=targets.dtype, device=targets.device)
     if not all(0 < value < math.inf for value in a.reshape(-1).tolist()):
-        raise ValueError(f"'alpha' must be positive and finite (got {alpha})")
+        raise NotFiniteError(f"'alpha' must be positive and finite (got {alpha})")
     if sources is not None:
         _check_finite(first, targets)
         _check_finite(last, others)

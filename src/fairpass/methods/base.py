@@ -4,8 +4,9 @@ import hashlib
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,13 +19,14 @@ from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods.best import fit_candidates
 from fairpass.methods.estimator import Estimator, stored_parameters
+from fairpass.methods.header import check_header, check_shapes, try_out
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
 from fairpass.metrics.promise import Promise
 from fairpass.nn.validation import check_choice
 from fairpass.training import Checkpoint, EpochRecord, History, Program, Training
-from fairpass.training.loop import Callback, FitState, seeded, train
+from fairpass.training.loop import Callback, DivergedError, FitState, seeded, train
 from fairpass.training.program import ReferenceName, UnknownGroup, scores
 from fairpass.training.settings import Postprocess, is_available
 from fairpass.training.task import RememberedTask, SplitName, Task, fingerprint
@@ -33,6 +35,9 @@ from fairpass.training.tensors import read_tensors, to_json, write_tensors
 FilePath = str | os.PathLike[str]
 
 KIND = "fairpass model"
+# What comes of a header that fits its schema and no method.
+_ODD = (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError)
+_SHOWN = 500  # characters of a reason: a damaged file may have very long names
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
@@ -68,13 +73,22 @@ class NodeClassifier(Estimator, ABC):
         """Return what validation chooses among in round `number`, given the best so far; by default nothing."""
         return ()
 
-    def fit(self, data: Data, *, callbacks: Sequence[Callback] = (), checkpoint: FilePath | None = None) -> Self:
+    def fit(
+        self,
+        data: Data,
+        *,
+        callbacks: Sequence[Callback] = (),
+        checkpoint: FilePath | None = None,
+        save_to: FilePath | None = None,
+    ) -> Self:
         """Train on a graph and return the classifier itself.
 
         Args:
             data: PyG `Data` with `x`, `edge_index`, `y`, `sens`, `train_mask` and `val_mask`; not modified.
             callbacks: called with the record of every epoch.
             checkpoint: file that keeps the state of an interrupted fit; the same call resumes from it.
+            save_to: file to save the fitted classifier to, before the checkpoint is removed: so there is always one of
+                the two, whenever the process is killed.
         """
         training = self.training
         if not is_available(training.device):
@@ -83,25 +97,34 @@ class NodeClassifier(Estimator, ABC):
         header = self.describe(task, fingerprint(data))
         if self.candidates(None, 0):
             self._check_task(task)
-            tried = fit_candidates(self, data, callbacks, checkpoint)
+            tried, kept = fit_candidates(self, data, callbacks, checkpoint)
             best = tried[0].classifier
             found = [{**stored_parameters(each.classifier.hyperparameters), "score": each.score} for each in tried]
             header |= {"chosen": stored_parameters(best.hyperparameters), "candidates": found}
             self._assume(best.program_, best.history_, {**best._header, **header})
-            return self
-        self.train_on(task, header, callbacks, checkpoint)
+        else:
+            kept = self.train_on(task, header, callbacks, checkpoint)
+        if save_to is not None:
+            self.save(save_to)
+        _remove(kept)
         return self
 
     def train_on(
         self, task: Task, header: dict[str, Any], callbacks: Sequence[Callback], checkpoint: FilePath | None
-    ) -> None:
-        """Train on a graph as methods see it, given what `describe` says of it."""
+    ) -> list[Path]:
+        """Train on a graph as methods see it, given what `describe` says of it; return files that may be removed."""
         self._check_task(task)
         store = None if checkpoint is None else Checkpoint(checkpoint, _identity(header))
-        with seeded(self.training.seed, deterministic=self.training.deterministic):
-            program = self.build(task).to(task.device)
-            progress = train(program, task, self.training, callbacks=callbacks, checkpoint=store)
-        self._accept(program, progress, header, task)
+        kept = [] if store is None else [store.path]
+        try:
+            with seeded(self.training.seed, deterministic=self.training.deterministic):
+                program = self.build(task).to(task.device)
+                progress = train(program, task, self.training, callbacks=callbacks, checkpoint=store)
+            self._accept(program, progress, header, task)
+        except DivergedError:  # it would diverge again
+            _remove(kept)
+            raise
+        return kept
 
     @torch.no_grad()
     def predict_proba(
@@ -131,6 +154,8 @@ class NodeClassifier(Estimator, ABC):
             raise DataError(f"'data.x' must have the {expected} features of the fitted graph (got {task.num_features})")
         self._check_names("feature_names", task.feature_names)
         self._check_weights(task)
+        if (largest := int(task.sens.max())) >= (known := int(self._header["sizes"]["num_groups"])):
+            raise DataError(f"'data.sens' must be one of the {known} groups of the fitted graph (got {largest})")
         if reference == "fitted":
             self._check_names("group_names", task.group_names)
         program.eval()
@@ -211,21 +236,30 @@ class NodeClassifier(Estimator, ABC):
             code: hyper-parameters that are functions; a file holds only their names.
         """
         tensors, header = read_tensors(path, KIND)
+        try:
+            check_header(header)
+        except ValueError as error:
+            raise ModelFileError(f"'{path}' must be a {KIND} file (damaged or not one: {error})") from None
         settings = header["training"]
-        settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
         found = cls._class_of(header["method"], path)
         try:
+            settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
             model = found(**found._read(header["parameters"], code), training=Training(**settings))
             built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
+            build = partial(built.build, RememberedTask(header["sizes"]))
+            stored = {found.current_name(name): tensor for name, tensor in tensors.items()}
             with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
-                program = built.build(RememberedTask(header["sizes"]))
-            program.load_state_dict({found.current_name(name): tensor for name, tensor in tensors.items()})
-            program.check_state()
+                check_shapes(build, stored)
+                program = build()
+            program.load_state_dict(stored)
+            program.eval().check_state()
+            if not code:
+                try_out(program, header["sizes"]["num_features"])
             model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
             _ = model.promise_  # raises if it cannot be read
-        except (TypeError, ValueError, RuntimeError, KeyError) as error:
-            written = f"it was written with {header['versions']}"
-            raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} ({written}): {error}") from None
+        except _ODD as error:
+            reason = f"(it was written with {header['versions']}): {error}"[:_SHOWN]
+            raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} {reason}") from None
         return model
 
     @classmethod
@@ -337,6 +371,11 @@ class NodeClassifier(Estimator, ABC):
         if names and fitted and names != fitted:
             different = ", ".join(f"{a!r} for {b!r}" for a, b in zip(names, fitted, strict=False) if a != b)
             raise DataError(f"'data.{what}' must be those of the fitted graph (got {different})")
+
+
+def _remove(files: Iterable[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 def _identity(header: dict[str, Any]) -> str:

@@ -28,12 +28,12 @@ class Candidate(NamedTuple):
 
 def fit_candidates(
     classifier: "NodeClassifier", data: Data, callbacks: Sequence[Callback], checkpoint: str | os.PathLike[str] | None
-) -> list[Candidate]:
+) -> tuple[list[Candidate], list[Path]]:
     """Fit the candidates of a classifier, round by round; return the preferred one, then the others, best first.
 
     The preferred one is the first, as tried, within about one standard error of the best: among candidates that
-    validation cannot tell apart, the simplest is the safest. Finished ones are kept next to `checkpoint` until all are
-    done.
+    validation cannot tell apart, the simplest is the safest. Finished ones are kept next to `checkpoint`; their files
+    are returned, too, to be removed once the result is safe.
     """
     margin = _ERROR / int((data.val_mask & (data.y >= 0)).sum()) ** 0.5
     tried: list[Candidate] = []
@@ -53,10 +53,9 @@ def fit_candidates(
                 tried.append(Candidate(fitted, fitted.history_.smoothed(fitted.epoch_, fitted.training.window)))
     if not tried and problem is not None:
         raise problem
-    for path in filter(None, paths):
-        _finished(path).unlink(missing_ok=True)
     first = _preferred(tried, margin)
-    return [first, *sorted((each for each in tried if each is not first), key=lambda each: -each.score)]
+    others = sorted((each for each in tried if each is not first), key=lambda each: -each.score)
+    return [first, *others], [file for path in paths if path is not None for file in (path, _finished(path))]
 
 
 def _preferred(tried: Sequence[Candidate], margin: float) -> Candidate:
@@ -76,8 +75,7 @@ def _fit(
             other = "it belongs to another setting, graph or version; remove it to start again"
             raise ModelFileError(f"'{finished}' must be a candidate of this very fit ({other})")
         return stored
-    model.fit(data, callbacks=callbacks, checkpoint=checkpoint).save(finished)
-    return model
+    return model.fit(data, callbacks=callbacks, checkpoint=checkpoint, save_to=finished)
 
 
 def _finished(checkpoint: Path) -> Path:

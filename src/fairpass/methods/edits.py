@@ -85,6 +85,13 @@ class _Debiased(networks.Network):
         for name in ("edges", "fitted_edges", "scales", "kept", "wasserstein"):
             self.register_buffer(name, None)
 
+    def check_state(self) -> None:
+        super().check_state()
+        for name in ("edges", "fitted_edges"):
+            value: Tensor | None = getattr(self, name)
+            if value is None or value.dtype != torch.long or value.dim() != 2 or len(value) != 2:
+                raise ValueError(f"'{name}' must be whole numbers of shape (2, E)")
+
     def prepare(self, task: Task, training: Training) -> None:
         contrast = _contrast(task)
         found = debias(task.x, task.edge_index, contrast, self.settings)

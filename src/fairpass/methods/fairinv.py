@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from fairpass.methods import networks
 from fairpass.nn import GNN
 from fairpass.nn.convolution import Backbone
-from fairpass.parameters import Choice, LogUniform, parameter
+from fairpass.parameters import LARGEST_RATE, Choice, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, cross_entropy
 
@@ -54,10 +54,15 @@ class FairINV(networks.Published):
     alpha: float = parameter(
         10.0, "weight of the mean loss against its variance", LogUniform(0.1, 100), Choice(0.1, 1.0, 10.0), above=0
     )
-    environments: int = parameter(2, ":math:`E`, number of environments", at_least=1)
-    partitions: int = parameter(3, "`T`, how often the nodes are divided into environments", at_least=1)
+    environments: int = parameter(2, ":math:`E`, number of environments", at_least=1, limit=1000)
+    partitions: int = parameter(3, "`T`, how often the nodes are divided into environments", at_least=1, limit=1000)
     partition_rate: float = parameter(
-        0.01, "learning rate of the partition", LogUniform(0.01, 0.5), Choice(0.01, 0.1, 0.5), above=0
+        0.01,
+        "learning rate of the partition",
+        LogUniform(0.01, 0.5),
+        Choice(0.01, 0.1, 0.5),
+        above=0,
+        limit=LARGEST_RATE,
     )
     reference_epochs: int = parameter(200, "epochs of a reference model, trained with the same settings", at_least=0)
     partition_epochs: int = parameter(200, "steps of a partition", at_least=0)

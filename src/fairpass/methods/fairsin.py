@@ -50,7 +50,7 @@ class FairSIN(NodeClassifier):
     adversary: float = parameter(
         1.0, "`w`, weight of the discriminator", LogUniform(0.01, 10), Choice(0.0, 1.0), at_least=0
     )
-    estimator_steps: int = parameter(2, "steps of the estimator in each epoch", at_least=1)
+    estimator_steps: int = parameter(2, "steps of the estimator in each epoch", at_least=1, limit=1000)
     backbone: Backbone = networks.backbone()
     num_layers: int = networks.num_layers()
     hidden: int = networks.hidden()

@@ -10,7 +10,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from fairpass.methods import networks
 from fairpass.nn import Attention, SparseOperator
 from fairpass.nn.convolution import Backbone
-from fairpass.parameters import Choice, LogUniform, Uniform, parameter
+from fairpass.parameters import LARGEST_RATE, Choice, LogUniform, Uniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
@@ -36,10 +36,10 @@ class FairVGNN(networks.Published):
     mean of the epoch's masks. A prediction is the mean of the logits under `K` fixed masks. The encoder is one layer.
     """
 
-    K: int = parameter(10, "number of masks", at_least=1)
-    d_epochs: int = parameter(5, "steps of discriminator and encoder in an epoch", _STEPS, at_least=0)
-    c_epochs: int = parameter(10, "steps of classifier and encoder in an epoch", _STEPS, at_least=1)
-    g_epochs: int = parameter(10, "steps of masks and encoder in an epoch", _STEPS, at_least=0)
+    K: int = parameter(10, "number of masks", at_least=1, limit=10_000)
+    d_epochs: int = parameter(5, "steps of discriminator and encoder in an epoch", _STEPS, at_least=0, limit=1000)
+    c_epochs: int = parameter(10, "steps of classifier and encoder in an epoch", _STEPS, at_least=1, limit=1000)
+    g_epochs: int = parameter(10, "steps of masks and encoder in an epoch", _STEPS, at_least=0, limit=1000)
     clip: float = parameter(
         1.0, r":math:`\epsilon`, bound of the weights", LogUniform(0.01, 10), Choice(0.01, 0.1, 1.0), at_least=0
     )
@@ -47,8 +47,8 @@ class FairVGNN(networks.Published):
         1.0, r":math:`\rho`, weight of keeping the features", Uniform(0, 2), Choice(0.0, 0.5, 1.0), at_least=0
     )
     tau: float = parameter(1.0, r"temperature :math:`\tau` of the masks", above=0)
-    classifier_rate: float = parameter(0.01, "learning rate of the classifier", above=0)
-    adversary_rate: float = parameter(0.001, "learning rate of discriminator and masks", above=0)
+    classifier_rate: float = parameter(0.01, "learning rate of the classifier", above=0, limit=LARGEST_RATE)
+    adversary_rate: float = parameter(0.001, "learning rate of discriminator and masks", above=0, limit=LARGEST_RATE)
     backbone: Backbone = networks.backbone()
     hidden: int = networks.hidden()
 

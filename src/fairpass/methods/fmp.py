@@ -45,7 +45,7 @@ class FMP(NodeClassifier):
     is mild, too: a softmax has slope 1/2 at most, so a layer removes at most about a quarter of a difference.
     """
 
-    K: int = parameter(5, "number of message passing layers", Integers(1, 6), Choice(2, 5), at_least=1)
+    K: int = parameter(5, "number of message passing layers", Integers(1, 6), Choice(2, 5), at_least=1, limit=1000)
     lambda_f: float = parameter(
         3.0, "weight of fairness", LogUniform(0.1, 100), Choice(1.0, 3.0, 10.0, 30.0), at_least=0, per_member=True
     )
@@ -119,6 +119,10 @@ class _FairMessagePassing(Program):
         pairs = self.num_groups * (self.num_groups - 1) // 2
         duals = (self.propagation.K, pairs, self.num_classes)
         check_buffers(self, {"duals": duals, "scales": (self.num_groups,)})
+        expected = next(self.mlp.parameters()).dtype
+        for name in ("duals", "scales"):
+            if getattr(self, name) is not None and getattr(self, name).dtype != expected:
+                raise ValueError(f"'{name}' must be of type {expected} (got {getattr(self, name).dtype})")
 
 
 class FMPPropagation(nn.Module):

@@ -39,12 +39,21 @@ def check_in_parts(model: NodeClassifier) -> None:
 
 
 def fit_in_parts(
-    model: NodeClassifier, task: PartTask, *, callbacks: Sequence[Callback] = (), checkpoint: FilePath | None = None
+    model: NodeClassifier,
+    task: PartTask,
+    *,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: FilePath | None = None,
+    save_to: FilePath | None = None,
 ) -> None:
-    """Fit a classifier; arguments as for `NodeClassifier.fit`, and the first process has the checkpoint."""
+    """Fit a classifier; arguments as for `NodeClassifier.fit`, and the first process has the files."""
     check_in_parts(model)
-    header = model.describe(task, task.manifest.graph)
-    model.train_on(task, header, callbacks, checkpoint)
+    kept = model.train_on(task, model.describe(task, task.manifest.graph), callbacks, checkpoint)
+    if world().rank == 0:
+        if save_to is not None:
+            model.save(save_to)
+        for path in kept:
+            path.unlink(missing_ok=True)
 
 
 @torch.no_grad()

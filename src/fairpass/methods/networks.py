@@ -18,11 +18,11 @@ def backbone() -> Any:
 
 
 def num_layers(**declaration: Any) -> Any:
-    return parameter(2, "number of layers of the network", at_least=1, **declaration)
+    return parameter(2, "number of layers of the network", at_least=1, limit=100, **declaration)
 
 
 def hidden(**declaration: Any) -> Any:
-    return parameter(16, "width of the hidden layers", at_least=1, **declaration)
+    return parameter(16, "width of the hidden layers", at_least=1, limit=100_000, **declaration)
 
 
 def dropout(default: float = 0.5, *, searched: bool = True, **declaration: Any) -> Any:

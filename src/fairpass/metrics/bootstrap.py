@@ -12,9 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairpass.documents import STRICT, Nan
 from fairpass.errors import DataError
 from fairpass.metrics.inputs import Names, Sample, Values
 from fairpass.metrics.proportions import Estimate
+from fairpass.parameters import MOST
 
 # Weights held at one time (float64), which bounds memory for any number of resamples.
 _CHUNK = 2_000_000
@@ -24,8 +26,10 @@ _CHUNK = 2_000_000
 class Interval:
     """A confidence interval of one metric, as fractions."""
 
-    low: float
-    high: float
+    __pydantic_config__ = STRICT
+
+    low: Nan
+    high: Nan
     level: float = 0.95
 
 
@@ -77,6 +81,8 @@ def paired_differences(
 def _check(resamples: int, level: float) -> None:
     if resamples < 1:
         raise DataError(f"'resamples' must be positive (got {resamples})")
+    if resamples > MOST:  # they would take for ever
+        raise DataError(f"'resamples' must be at most {MOST:,} (got {resamples})")
     if not 0 < level < 1:
         raise DataError(f"'level' must lie between 0 and 1 (got {level})")
 

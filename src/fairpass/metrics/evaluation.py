@@ -9,36 +9,43 @@ from typing import Any
 
 import torch
 
+from fairpass.documents import STRICT, Count, Nan, validate
 from fairpass.errors import DataError
 from fairpass.files import finite
 from fairpass.metrics import catalog
 from fairpass.metrics.bootstrap import Interval, sample_intervals
 from fairpass.metrics.counts import RATES, Rate
 from fairpass.metrics.inputs import Names, Sample, Undefined, Values, report_undefined
+from fairpass.parameters import MOST
 
 # A predictor is near constant if it puts nearly all nodes in one class although they do not belong there: its balanced
 # accuracy is then hardly above the 1/C of a constant.
 NEAR_CONSTANT_SHARE = 0.975
 NEAR_CONSTANT_MARGIN = 0.1
+_ROUNDING = 1e-3  # sums of probabilities in half precision may be a little above 1
 
 
 @dataclass(frozen=True)
 class GroupRates:
     """One group, seen from one class c (`label`) against the rest; a rate over no nodes is nan."""
 
+    __pydantic_config__ = STRICT
+
     group: str
     label: str
-    count: int
-    positives: int  # nodes of the group that truly are of the class
-    selection_rate: float  # P(ŷ = c), the share predicted to be of the class
-    true_positive_rate: float  # P(ŷ = c | y = c)
-    false_positive_rate: float  # P(ŷ = c | y ≠ c)
-    accuracy: float  # over all classes
+    count: Count
+    positives: Count  # nodes of the group that truly are of the class
+    selection_rate: Nan  # P(ŷ = c), the share predicted to be of the class
+    true_positive_rate: Nan  # P(ŷ = c | y = c)
+    false_positive_rate: Nan  # P(ŷ = c | y ≠ c)
+    accuracy: Nan  # over all classes
 
 
 @dataclass(frozen=True)
 class Pair:
     """The groups with the highest and the lowest rate for class `label`."""
+
+    __pydantic_config__ = STRICT
 
     high: str
     low: str
@@ -66,13 +73,15 @@ class Evaluation:
         intervals: Bootstrap confidence intervals by metric, if asked for.
     """
 
-    metrics: Mapping[str, float] = field(hash=False)
+    __pydantic_config__ = STRICT
+
+    metrics: Mapping[str, Nan] = field(hash=False)
     groups: tuple[GroupRates, ...]
     worst_pair: Mapping[str, Pair] = field(hash=False)
     positive_rate: float | None
     near_constant: bool
     threshold: float | None
-    n: int
+    n: Count
     intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False)
 
     def __getattr__(self, name: str) -> float:
@@ -104,13 +113,11 @@ class Evaluation:
         others = {f.name for f in fields(cls)} - {"metrics"}
         if not others <= set(values) <= others.union(keys):
             raise DataError(f"'values' must hold exactly {sorted(others.union(keys))} (got {sorted(values)})")
-        records = {
-            "metrics": _with_nan({key: values.get(key) for key in keys}),
-            "groups": tuple(GroupRates(**_with_nan(row)) for row in values["groups"]),
-            "worst_pair": {name: Pair(**pair) for name, pair in values["worst_pair"].items()},
-            "intervals": {name: Interval(**_with_nan(ends)) for name, ends in values["intervals"].items()},
-        }
-        return cls(**{name: values[name] for name in others} | records)
+        try:
+            metrics = {key: values.get(key) for key in keys}
+            return validate({"metrics": metrics, **{name: values[name] for name in others}}, cls)
+        except ValueError as error:
+            raise DataError(f"'values' must be an evaluation ({error})") from None
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{metric.label}={100 * self.metrics[metric.key]:.2f}" for metric in catalog.METRICS)
@@ -167,7 +174,14 @@ def evaluate(
     """
     if bootstrap < 0:
         raise DataError(f"'bootstrap' must not be negative (got {bootstrap})")
+    if bootstrap > MOST:
+        raise DataError(f"'bootstrap' must be at most {MOST:,} (got {bootstrap})")
     sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
+    low, high = float(sample.scores.min()), float(sample.scores.max())
+    if low < -_ROUNDING or high > 1 + _ROUNDING:
+        outside = int(((sample.scores < -_ROUNDING) | (sample.scores > 1 + _ROUNDING)).sum())
+        got = f"got {outside} others, from {low:g} to {high:g}"
+        raise DataError(f"'scores' must be probabilities, between 0 and 1 ({got})")
     nodes, table = sample.nodes, group_table(sample)
     report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)
     metrics = {key: float(value) for key, value in sample.measure(sample.counts).items()}
@@ -228,10 +242,6 @@ def impact_ratio(table: Sequence[GroupRates]) -> float:
             return math.nan
         smallest = min(smallest, ratio)
     return smallest
-
-
-def _with_nan(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: math.nan if item is None else item for key, item in values.items()}
 
 
 def rates(

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fairpass.documents import STRICT, validate
 from fairpass.errors import DataError
 from fairpass.metrics.inputs import Floats, Integers, Values, as_integers, as_scores
 
@@ -23,6 +24,8 @@ class GroupRule:
 
     .. math:: q\, c + (1 - q) \big(p_0 [s > t_0] + p_1 [s > t_1]\big).
     """
+
+    __pydantic_config__ = STRICT
 
     thresholds: tuple[float, float]  # t_0 and t_1; -1 is below every score, 1 above or at every score
     probabilities: tuple[float, float]  # p_0 and p_1, which sum to 1
@@ -48,6 +51,8 @@ class GroupThresholds:
     fairlearn's `ThresholdOptimizer` finds the most accurate such rule. To meet a rate exactly, some decisions must be
     random: most groups have two thresholds, and a node between them is decided by a random draw.
     """
+
+    __pydantic_config__ = STRICT
 
     constraint: Constraint
     groups: tuple[GroupRule, ...]  # by the index of the group
@@ -107,9 +112,8 @@ class GroupThresholds:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "GroupThresholds":
-        pairs = ("thresholds", "probabilities")  # lists in JSON
-        rules = (GroupRule(**{**rule, **{name: tuple(rule[name]) for name in pairs}}) for rule in values["groups"])
-        return cls(values["constraint"], tuple(rules))
+        """Read what `to_dict` returned; raise `ValueError` if it is something else."""
+        return validate(dict(values), cls)
 
 
 def check_groups_have_both_labels(y: Integers, sens: Integers, names: Sequence[str] | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from scipy import stats
 
+from fairpass.documents import STRICT, Nan
 from fairpass.metrics.two_rates import Tally, largest_difference, largest_ratio, p_value_below, smallest_ratio
 
 Verdict = Literal["shown", "not shown", "violated"]  # from the best to the worst
@@ -51,12 +52,14 @@ class GroupCount(NamedTuple):
 class Check:
     """The answer for one limit; rates and differences are fractions, None where undefined."""
 
+    __pydantic_config__ = STRICT
+
     metric: str
     limit: float
     verdict: Verdict
     estimate: float | None  # the widest difference between two groups, or the smallest ratio; of a pair that was shown
     # to be beyond the limit, if there is one
-    bound: float  # with the confidence asked for, every difference is at most this (a ratio: at least)
+    bound: Nan  # with the confidence asked for, every difference is at most this (a ratio: at least)
     low: float | None  # two-sided interval of the widest difference, whichever pair has it
     high: float | None
     high_group: str

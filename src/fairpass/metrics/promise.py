@@ -8,9 +8,10 @@ The people must be a random sample of those the model is used on, and must have 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args
 
+from fairpass.documents import STRICT, Count, validate
 from fairpass.errors import DataError
 from fairpass.files import finite
 from fairpass.metrics.evaluation import is_near_constant
@@ -32,11 +33,13 @@ _CROSS_FITTED = (
 class Promise:
     """The answers for all limits that were asked for."""
 
+    __pydantic_config__ = STRICT
+
     checks: tuple[Check, ...]
     confidence: float
     on: CheckedOn
-    people: int
-    candidates: int = 1  # models that were checked before one was taken
+    people: Count
+    candidates: Count = 1  # models that were checked before one was taken
     warning: str = ""  # why the answers may mean little
 
     @property
@@ -61,16 +64,11 @@ class Promise:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Promise":
-        """Read what `to_dict` returned; raise `KeyError`, `TypeError` or `ValueError` if it is something else."""
-        checks = tuple(
-            Check(**{**each, "counts": tuple(GroupCount(**count) for count in each["counts"])})
-            for each in values["checks"]
-        )
-        known = get_args(Verdict)
-        if not checks or any(each.verdict not in known for each in checks):
-            raise ValueError(f"'promise' must have answers that are each one of {', '.join(known)}")
-        kept = {name: values[name] for name in ("confidence", "on", "people", "candidates")}
-        return cls(checks=checks, **kept, warning=values.get("warning", ""))
+        """Read what `to_dict` returned; raise `ValueError` if it is something else."""
+        found = validate({each.name: values[each.name] for each in fields(cls) if each.name in values}, cls)
+        if not found.checks:
+            raise ValueError("'checks' must have an answer for a limit (got none)")
+        return found
 
 
 def check_promise(

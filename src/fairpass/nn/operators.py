@@ -61,6 +61,8 @@ class SparseOperator:
         """
         check_edge_index(edge_index, num_nodes)
         check_choice("kind", kind, OperatorKind)
+        if edge_weight is not None and (bad := int((~edge_weight.isfinite()).sum())):
+            raise ValueError(f"'edge_weight' must be finite (got {bad} NaN or infinite)")
         matrix = _assemble(edge_index, num_nodes, kind, edge_weight, epsilon, dtype)
         if kind not in ("gin", "gat"):
             _normalise(matrix, symmetrically=kind == "gcn")

@@ -24,7 +24,7 @@ from fairpass.nn.convolution import Attention, Backbone
 from fairpass.nn.fairness import FairnessTerm, RecordedTerm, Reference, ReplayedTerm, Term, descend, draw, spread
 from fairpass.nn.layers import as_kernel_argument
 from fairpass.nn.operators import OperatorKind, SparseOperator
-from fairpass.parameters import Choice, Declared, Dimension, LogUniform, parameter
+from fairpass.parameters import LARGEST_SEED, MOST_NODES, Choice, Declared, Dimension, LogUniform, parameter
 from fairpass.world import world
 
 Step = Literal["paper", "stable"]
@@ -52,7 +52,7 @@ def weight_parameter(search: Dimension) -> Any:
 class GMMDOptions(Declared, kw_only=False):
     """Options of the message passing, for the layer and for the classifier; the grid is the paper's."""
 
-    K: int = parameter(2, "number of layers of message passing", at_least=1, grid=Choice(2))
+    K: int = parameter(2, "number of layers of message passing", at_least=1, limit=1000, grid=Choice(2))
     lambda_s: float = _weight(
         1.0,
         r"weight of smoothness, :math:`\lambda_s`; 0 leaves the graph out, and one layer is then as good as many",
@@ -91,6 +91,7 @@ class GMMDOptions(Declared, kw_only=False):
         "kernel steps `J` in each stable layer; more of them trade accuracy for fairness",
         Choice(2, 4, 6, 12),  # the time of an epoch grows with it
         at_least=0,
+        limit=1000,
     )
     momentum: bool = parameter(True, "whether these steps have momentum, which makes each go further", before=False)
     sample: int | None = parameter(
@@ -98,6 +99,7 @@ class GMMDOptions(Declared, kw_only=False):
         "number of nodes drawn from each group in each training pass, as in the paper; None: all nodes. Each "
         "keeps the weight `1/N_a` of its whole group",
         at_least=1,
+        limit=MOST_NODES,
         grid=Choice(100),  # for German; the paper has 200 for Bail and 6,000 for Credit
     )
 
@@ -138,7 +140,9 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
         torch.Size([4, 2])
     """
 
-    sample_seed: int = parameter(0, "seed of the draw in evaluation mode, so that predictions are reproducible")
+    sample_seed: int = parameter(
+        0, "seed of the draw in evaluation mode, so that predictions are reproducible", at_least=0, limit=LARGEST_SEED
+    )
     kernel: KernelName = parameter(
         "gaussian", '`"gaussian"`, or `"laplace"`, whose cost is quadratic in the number of nodes'
     )
@@ -147,7 +151,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
         "how Gaussian sums are computed, as for :func:`~fairpass.kernels.gauss_sum`. By default they are exact "
         "for up to three columns of `F`, and for few nodes; else sliced, with an error below 5 % of the message",
     )
-    directions: int | None = parameter(None, "number of directions of sliced sums", at_least=1)
+    directions: int | None = parameter(None, "number of directions of sliced sums", at_least=1, limit=100_000)
     epsilon: float = parameter(0.0, "GIN's weight of a node itself")
     channels: int | None = parameter(None, 'number of columns of `F`, for `backbone="gat"`')
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 
 from fairpass.datasets.options import TableOptions
 from fairpass.errors import FairpassError, did_you_mean, respelled, validation_message
+from fairpass.plain_text import as_name, check_name, escaped
 from fairpass.projects.sections import (
     LIMIT_NAMES,
     SECTIONS,
@@ -50,9 +51,7 @@ _PLACES = {name: (section, key) for section, keys in TABLE_KEYS.items() for key,
 
 
 def _directory_name(name: str) -> str:
-    if not name or Path(name).name != name:
-        raise ValueError(f"'name' must be a name for a directory (got {name!r})")
-    return name
+    return check_name("name", name)
 
 
 class Config(Settings):
@@ -139,7 +138,7 @@ def load_config(path: str | Path) -> Config:
     tables: dict[str, Any] = {name: options.pop(name) for name in ("nodes", "edges") if name in options}
     tables["tables"] = _read(TableOptions, {**TABLE_DEFAULTS, **options}, f"{path}: ")
     sections = {name: _read(kind, values.pop(name), f"{path}: [{name}] ") for name, kind in SECTIONS.items()}
-    about = {"folder": path.parent, "file": path.name, "name": path.parent.resolve().name, **values}
+    about = {"folder": path.parent, "file": path.name, "name": as_name(path.parent.resolve().name, "project"), **values}
     return _read(Config, {**about, **tables, **sections}, f"{path}: ")
 
 
@@ -172,7 +171,7 @@ def as_toml(value: Any) -> str:
     """Return a value in TOML, which writes texts, numbers and lists like JSON."""
     if isinstance(value, dict):
         return "{ " + ", ".join(toml_line(key, each) for key, each in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)
+    return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def toml_line(key: str, value: Any) -> str:

@@ -1,16 +1,17 @@
 """The tables that a stored model was fitted to: how to read others like them, and how to load them again."""
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import Field
 from torch_geometric.data import Data
 
 from fairpass.datasets import from_tables
 from fairpass.datasets.tables import options_of
+from fairpass.documents import Stored, Values, read_document
 from fairpass.errors import DataError
 from fairpass.files import sha256
 from fairpass.projects.config import MANIFEST
@@ -24,7 +25,32 @@ _LASTING = (
 _RECORDS = ("data.json", "evaluation.json")
 _INSTEAD = "give the tables instead, as NODES,EDGES"
 
+T = TypeVar("T")
+
 logger = logging.getLogger(__name__)
+
+
+class _Table(Stored, extra="ignore"):
+    sha256: str | None = None
+
+
+class _Tables(Stored, extra="ignore"):
+    nodes: _Table | None = None
+    edges: _Table | None = None
+
+
+class _Record(Stored, extra="ignore"):
+    provenance: _Tables | None = None
+
+
+class _Asked(Stored, extra="ignore"):
+    name: str | None = None
+    directory: str | None = None
+    data: Values = Field(default_factory=dict)
+
+
+class _Manifest(Stored, extra="ignore"):
+    asked: _Asked = _Asked()
 
 
 def options_of_fit(
@@ -99,11 +125,11 @@ def _tables_of_run(provenance: Mapping[str, Any], directory: Path) -> tuple[Path
             f"{str(directory)!r} is not a directory of `fairpass run` or `fairpass train` "
             f"(it has neither {' nor '.join(_RECORDS)}): {_INSTEAD}"
         )
-    of_run = _read(record).get("provenance") or {}
+    of_run = _read(record, _Record).provenance or _Tables()
     found: dict[str, Path | None] = {"nodes": None, "edges": None}
     for table in ("nodes", "edges"):
         origin = provenance[table]
-        if origin["sha256"] != (of_run.get(table) or {}).get("sha256"):
+        if origin["sha256"] != (getattr(of_run, table) or _Table()).sha256:
             raise DataError(f"the run in {str(directory)!r} and the model were not made from the same {table}")
         if origin["sha256"] is None:
             continue
@@ -122,19 +148,19 @@ def _tables_of_run(provenance: Mapping[str, Any], directory: Path) -> tuple[Path
 
 def _in_project(table: str, directory: Path) -> list[Path]:
     """Return where a project has a table: the manifest has its path, relative to the folder of the settings file."""
-    asked = (_read(directory / MANIFEST).get("asked") or {}) if (directory / MANIFEST).is_file() else {}
-    inside = Path(asked.get("directory") or f"runs/{asked.get('name')}")
-    name = (asked.get("data") or {}).get(table)
+    asked = _read(directory / MANIFEST, _Manifest).asked if (directory / MANIFEST).is_file() else _Asked()
+    inside = Path(asked.directory or f"runs/{asked.name}")
+    name = asked.data.get(table)
     whole = directory.resolve()
-    if name is None or inside.is_absolute() or whole.parts[-len(inside.parts) :] != inside.parts:
+    if not isinstance(name, str) or inside.is_absolute() or whole.parts[-len(inside.parts) :] != inside.parts:
         return []
     return [whole.parents[len(inside.parts) - 1] / name]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, schema: type[T]) -> T:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
+        return read_document(path, None, schema)
+    except DataError:
         raise DataError(f"{str(path)!r} is damaged: {_INSTEAD}") from None
 
 

@@ -5,24 +5,31 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, reduce
 from importlib.metadata import version
 from operator import getitem
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from torch_geometric.data import Data
 
 from fairpass import __version__
 from fairpass.datasets import from_tables
 from fairpass.datasets.splits import check_cells
+from fairpass.documents import STRICT, Seconds, Stored, Values, read_document, write_document
 from fairpass.errors import DataError
-from fairpass.files import read_document, sha256, write_document
+from fairpass.files import sha256
+from fairpass.locks import Locks
 from fairpass.methods import NodeClassifier, load_model
 from fairpass.projects.config import MANIFEST, Config
-from fairpass.projects.steps import STEPS, Step
+from fairpass.projects.steps import STEPS, TRAINED, Step, Trained
+
+T = TypeVar("T")
+
+Status = Literal["running", "done", "failed", "interrupted"]
 
 _KIND = "fairpass run"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "pandas", "scikit-learn", "optuna")
@@ -32,12 +39,23 @@ _LIBRARIES = ("torch", "torch-geometric", "numpy", "pandas", "scikit-learn", "op
 class Record:
     """The outcome of a step, as the manifest has it."""
 
-    status: str  # "running", "done", "failed" or "interrupted"
+    __pydantic_config__ = STRICT
+
+    status: Status
     inputs: str  # hash of everything that the result depends on
     started: str
-    seconds: float | None = None
+    seconds: Seconds | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)  # files, relative to the run directory: SHA-256
     error: str | None = None
+
+
+class _Manifest(Stored):
+    kind: str
+    version: str
+    python: str
+    libraries: dict[str, str]
+    asked: Values
+    steps: dict[str, Record]
 
 
 @dataclass(frozen=True)
@@ -65,11 +83,7 @@ class Workspace:
         self.steps: dict[str, Record] = {}
         if self.path(MANIFEST).exists():
             try:
-                self.steps = read_document(
-                    self.path(MANIFEST),
-                    _KIND,
-                    lambda manifest: {name: Record(**record) for name, record in manifest["steps"].items()},
-                )
+                self.steps = read_document(self.path(MANIFEST), _KIND, _Manifest).steps
             except DataError as error:
                 raise DataError(f"{error}: remove it, or choose another directory") from None
 
@@ -94,12 +108,16 @@ class Workspace:
         write_document(self.path(name), document)
         return name
 
-    def read(self, name: str) -> Any:
-        return json.loads(self.path(name).read_text(encoding="utf-8"))
+    def read(self, name: str, schema: type[T]) -> T:
+        return read_document(self.path(name), None, schema)
+
+    @property
+    def trained(self) -> Trained:
+        """What the step `train` has delivered."""
+        return self.read(TRAINED, Trained)
 
     def models(self) -> dict[str, list[NodeClassifier]]:
-        files: dict[str, list[str]] = self.read("models.json")["models"]
-        return {name: [load_model(self.path(file)) for file in each] for name, each in files.items()}
+        return {name: [load_model(self.path(file)) for file in each] for name, each in self.trained.models.items()}
 
     def inputs(self, step: Step) -> str:
         """Return a hash of everything that the result of a step depends on."""
@@ -130,7 +148,8 @@ class Workspace:
         before = self.steps.get(step.name)
         self.resuming = before is not None and before.status != "done" and before.inputs == inputs
         self._note(step, Record("running", inputs, started))
-        status, words = "done", None
+        status: Status = "done"
+        words = None
         outputs: dict[str, str] = {}
         try:
             outputs = {name: sha256(self.path(name)) for name in step.run(self)}
@@ -167,10 +186,25 @@ def run_project(
 
     A step is done if it was finished with the same inputs (its sections of the settings file, the tables, the
     results of earlier steps) and its files are unchanged. After an interruption the same call continues.
-    `on_event` is called with the progress, `on_data` with the graph as soon as it is loaded.
+    `on_event` is called with the progress, `on_data` with the graph as soon as it is loaded. Another run of the same
+    directory is waited for.
     """
     if step is not None and step not in STEPS:
         raise DataError(f"'step' must be one of {', '.join(STEPS)} (got {step!r})")
+    with in_use(config):
+        return _run(config, step, on_event, on_data)
+
+
+def in_use(config: Config) -> AbstractContextManager[None]:
+    """Keep other processes out of a project's run directory; a process that holds it already may do so again."""
+    directory = config.run_directory
+    directory.mkdir(parents=True, exist_ok=True)
+    return Locks(directory / ".lock").hold("run", lambda who: f"{who} is using '{directory}': waiting for it to end")
+
+
+def _run(
+    config: Config, step: str | None, on_event: Callable[[Event], object], on_data: Callable[[Data], object] | None
+) -> Workspace:
     space = Workspace(config, lambda fraction, words: on_event(Event(current, "running", fraction, words)), on_data)
     for name in _before(step) if step is not None else ():
         if not space.is_done(STEPS[name], space.inputs(STEPS[name])):

@@ -10,7 +10,8 @@ from torch_geometric.data import Data
 
 from fairpass.datasets.graph import part_sizes
 from fairpass.errors import DataError
-from fairpass.files import atomic_path
+from fairpass.files import atomic_path, write_text
+from fairpass.plain_text import text_of_cell, to_csv
 
 if TYPE_CHECKING:
     from fairpass.methods import NodeClassifier
@@ -59,16 +60,27 @@ def prediction_table(model: "NodeClassifier", data: Data, **scoring: Any) -> pd.
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
-    """Write a table as CSV or Parquet, depending on the suffix of the path."""
+    """Write a table as CSV or Parquet, depending on the suffix of the path; `read_table` reads it.
+
+    In CSV, text that a spreadsheet would take for a formula has an apostrophe before it.
+    """
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise DataError(f"'path' must end in {' or '.join(SUFFIXES)} (got {str(path)!r})")
+    if path.suffix == ".csv":
+        return write_text(path, to_csv(table))
     with atomic_path(path) as temporary:
-        if path.suffix == ".csv":
-            table.to_csv(temporary, index=False)
-        else:
-            try:
-                table.to_parquet(temporary, engine="pyarrow", index=False)
-            except ImportError as error:
-                raise DataError("writing .parquet files needs pyarrow: pip install fairpass[parquet]") from error
+        try:
+            table.to_parquet(temporary, engine="pyarrow", index=False)
+        except ImportError as error:
+            raise DataError("writing .parquet files needs pyarrow: pip install fairpass[parquet]") from error
     return path
+
+
+def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Return a table that `write_table` wrote; in CSV, ids, labels and groups are read as the texts they were."""
+    if Path(path).suffix == ".parquet":
+        return pd.read_parquet(path, engine="pyarrow")
+    texts = dict.fromkeys(("node", "label", "group", "split", "promise"), str)
+    found = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
+    return found.rename(columns=text_of_cell).map(lambda cell: text_of_cell(cell) if isinstance(cell, str) else cell)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from fairpass.errors import suggestion
+from fairpass.parameters import MOST, MOST_SEEDS
 
 # The same as `fairpass.methods.gmmd.Criterion`, without importing torch; a test compares the two.
 Criterion = Literal["dp", "eo", "odds"]
@@ -88,9 +89,9 @@ class Tuning(Settings):
     budget: str | int = "5m"
     """Time to search ("90s", "5m", "1h"), or number of configurations to try. With a larger budget, the next run
     continues the search."""
-    epochs: int = Field(default=100, ge=1)
+    epochs: int = Field(default=100, ge=1, le=MOST)
     """Number of epochs of every training."""
-    seeds: int = Field(default=1, ge=1)
+    seeds: int = Field(default=1, ge=1, le=MOST_SEEDS)
     """Number of seeds per configuration; more are slower and less noisy."""
     criterion: Criterion = "dp"
     """What gmmd equalizes between groups: the predictions for all nodes ("dp"), for nodes with the positive label
@@ -124,7 +125,7 @@ class Tuning(Settings):
 class TrainingSection(Settings):
     """What to train in the end."""
 
-    seeds: int = Field(default=3, ge=1)
+    seeds: int = Field(default=3, ge=1, le=MOST_SEEDS)
     """Number of seeds of the chosen configuration and of the models it is compared with."""
     reference: MethodName = "gcn"
     """Method without fairness to compare with, in addition to logistic regression; both are searched like the fair one,

@@ -4,16 +4,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import torch
+from pydantic import AfterValidator, Field, model_validator
 from torch_geometric.data import Data
 
 from fairpass.datasets import describe, find_bias
 from fairpass.datasets.graph import Floats, part_sizes
 from fairpass.datasets.graph_gain import graph_gain
+from fairpass.documents import Count, Stored, Values
 from fairpass.methods import Constant, Logistic, NodeClassifier, load_model
 from fairpass.metrics import Interval
+from fairpass.metrics.promise import Promise
 from fairpass.projects.delivery import FOLDS, Delivery, deliver
 from fairpass.projects.predictions import prediction_table, write_table
 from fairpass.runs import Comparison, RunRecord, fit_all, tradeoff
@@ -33,6 +36,32 @@ class Step:
     needs: tuple[str, ...]
     sections: tuple[str, ...]
     run: Callable[["Workspace"], Sequence[str]]  # makes the files and returns their names
+
+
+def _readable(promise: Values) -> Values:
+    Promise.from_dict(promise)
+    return promise
+
+
+TRAINED, _LOSSES = "models.json", "losses.json"
+
+
+class Trained(Stored, extra="ignore"):
+    """What is in `models.json`: the choice, and the files of all models by name."""
+
+    chosen: str
+    reference: str
+    reason: str
+    met: bool
+    tried: Count
+    models: dict[str, Annotated[list[str], Field(min_length=1)]]
+    promise: Annotated[Values, AfterValidator(_readable)] | None
+
+    @model_validator(mode="after")
+    def _has_models(self) -> Self:
+        if self.chosen not in self.models:
+            raise ValueError(f"there is no model of {self.chosen!r}")
+        return self
 
 
 def _load(space: "Workspace") -> Sequence[str]:
@@ -164,7 +193,7 @@ def _train(space: "Workspace") -> Sequence[str]:
         "models": files,
         "promise": None if delivery.promise is None else delivery.promise.to_dict(),
     }
-    return [space.write("models.json", document), "model.safetensors", *planned]
+    return [space.write(TRAINED, document), "model.safetensors", *planned]
 
 
 def _is_stored(classifier: NodeClassifier, file: str, space: "Workspace") -> bool:
@@ -201,9 +230,9 @@ def _evaluate(space: "Workspace") -> Sequence[str]:
             comparison.add(RunRecord(name, model.training.seed, 0.0, model.evaluate(space.data, undefined="nan")))
     comparison.save(space.path("evaluation.json"))
     correct = {name: _correct(each, space.data) for name, each in models.items()}
-    chosen = correct[space.read("models.json")["chosen"]]
+    chosen = correct[space.trained.chosen]
     losses = {name: asdict(_mean_interval(each - chosen)) for name, each in correct.items()}
-    return ["evaluation.json", space.write("losses.json", losses)]
+    return ["evaluation.json", space.write(_LOSSES, losses)]
 
 
 def _correct(models: Sequence[NodeClassifier], data: Data) -> Floats:
@@ -222,26 +251,25 @@ def _mean_interval(values: Floats) -> Interval:
 
 def cost(space: "Workspace") -> str:
     """Return a sentence for each plain model: what the chosen one gains in fairness over it, and at which cost."""
-    about, comparison = space.read("models.json"), Comparison.load(space.path("evaluation.json"))
-    losses = {name: Interval(**ends) for name, ends in space.read("losses.json").items()}
-    chosen = about["chosen"]
-    plain = [name for name in about["models"] if name not in (Constant.name, chosen)]
+    about, comparison = space.trained, Comparison.load(space.path("evaluation.json"))
+    losses, chosen = space.read(_LOSSES, dict[str, Interval]), about.chosen
+    plain = [name for name in about.models if name not in (Constant.name, chosen)]
     return " ".join(tradeoff(comparison.row(name), comparison.row(chosen), losses[name]) for name in plain)
 
 
 def _report(space: "Workspace") -> Sequence[str]:
     from fairpass.report import collect, write_model_card, write_report
 
-    about, asked = space.read("models.json"), space.config.report
+    about, asked = space.trained, space.config.report
     evidence = collect(
         space.data,
         space.models(),
         title=space.config.name,
         question=space.config.question,
-        chosen=about["chosen"],
+        chosen=about.chosen,
         points=_points(space),
-        choice=f"{about['tried']} settings were tried. {about['reason']}",
-        promise=about["promise"],
+        choice=f"{about.tried} settings were tried. {about.reason}",
+        promise=about.promise,
         identity=asked.identity,
         model_file=space.path("model.safetensors"),
         favourable=asked.favourable,

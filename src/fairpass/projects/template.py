@@ -12,6 +12,7 @@ from fairpass.datasets.column_kinds import MAX_LEVELS
 from fairpass.datasets.column_names import positive_of
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_inspection import Inspection
+from fairpass.plain_text import as_name, printable
 from fairpass.projects.config import FEW_LABELS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
 from fairpass.projects.sections import SECTIONS
 
@@ -38,9 +39,13 @@ def template(
         features: The columns among the undecided ones that may be features; the others are left out.
         options: Options of tables that were given, such as `text_encoding`.
     """
-    name, label, title = Path(found.nodes).stem, found.best("label"), " and ".join(found.sensitive)
+    name, label, title = as_name(Path(found.nodes).stem, "project"), found.best("label"), " and ".join(found.sensitive)
     question = f"Are predictions of {label} alike for all groups of {title}?" if label and title else ""
-    lines = [_TEXTS["head"].format(file=file, name=name, name_text=as_toml(name), question=as_toml(question))]
+    lines = [
+        _TEXTS["head"].format(
+            file=" ".join(file.split()), name=name, name_text=as_toml(name), question=as_toml(question)
+        )
+    ]
     fields = {**TableOptions.model_fields, "nodes": Config.model_fields["nodes"], "edges": Config.model_fields["edges"]}
     values = {**_values(found, Path(folder), features), **options, "fairness": 0.5}
     sections = {
@@ -70,7 +75,7 @@ def template(
                 lines += _comment(f"{column!r}: {found.column(column).note}." if found.column(column).note else "")
                 lines.append(toml_line(column, rule))
             lines.append("")
-    return "\n".join(lines[:-1]) + "\n"
+    return printable("\n".join(lines[:-1])) + "\n"  # only comments still have something to replace: see `as_toml`
 
 
 def _comment(sentence: str) -> list[str]:

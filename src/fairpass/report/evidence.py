@@ -4,17 +4,19 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from jinja2 import UndefinedError
+from jinja2 import TemplateError
 
 from fairpass import __version__
+from fairpass.documents import STRICT, Values, read_document, signed, validate
 from fairpass.errors import DataError
-from fairpass.files import read_document, write_text
+from fairpass.files import write_text
 
 FILE = "evidence.json"
+_ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, TemplateError)
 MIN_GROUP = 10  # groups with fewer people are in no table
 
 _KIND, _FORMAT = "fairpass evidence", 1
@@ -23,6 +25,8 @@ _KIND, _FORMAT = "fairpass evidence", 1
 @dataclass(frozen=True)
 class Evidence:
     """All that the page shows, in plain JSON values, so that it can be made without the data and the models."""
+
+    __pydantic_config__ = STRICT
 
     title: str
     question: str  # what the audit was to find out; may be empty
@@ -67,7 +71,7 @@ class Evidence:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the record to a .json file, or as `evidence.json` into a directory; return the file."""
         document = {"kind": _KIND, "format": _FORMAT, "version": __version__, **asdict(self)}
-        return write_text(_file(path), json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n")
+        return write_text(_file(path), json.dumps(signed(document), allow_nan=False, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Evidence":
@@ -78,12 +82,10 @@ class Evidence:
         return read_document(file, _KIND, cls._from_dict)
 
     @classmethod
-    def _from_dict(cls, stored: dict[str, Any]) -> "Evidence":
-        if stored["format"] != _FORMAT:
-            raise ValueError(f"it has format {stored['format']}, and this version reads {_FORMAT}")
-        required = [each.name for each in fields(cls) if each.default is each.default_factory is MISSING]
-        known = {each.name for each in fields(cls)} & set(stored)
-        found = cls(**{name: stored[name] for name in [*required, *known.difference(required)]})
+    def _from_dict(cls, stored: Values) -> "Evidence":
+        if stored.get("format") != _FORMAT:
+            raise ValueError(f"it has format {stored.get('format')}, and this version reads {_FORMAT}")
+        found = validate({each.name: stored[each.name] for each in fields(cls) if each.name in stored}, cls)
         found.method(found.chosen)
         return found
 
@@ -102,7 +104,7 @@ def whole() -> Iterator[None]:
     """Raise `DataError` if evidence lacks something that is read in this context, because its file was changed."""
     try:
         yield
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError, UndefinedError) as error:
+    except _ODD as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"the evidence must be as it was collected (damaged: {error})") from error

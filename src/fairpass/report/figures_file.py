@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fairpass import __version__
-from fairpass.files import finite, write_document
+from fairpass.documents import write_document
+from fairpass.files import finite
 from fairpass.metrics import catalog
 from fairpass.metrics.group_figures import GroupFigures
 from fairpass.metrics.proportions import Estimate

@@ -13,6 +13,7 @@ from fairpass import __version__
 from fairpass.files import finite, write_text
 from fairpass.metrics import catalog
 from fairpass.metrics.proportions import Estimate
+from fairpass.plain_text import printable
 from fairpass.report import headline
 from fairpass.report.evidence import Evidence, whole
 from fairpass.report.identity import NOT_STATED, delivery_rows, stated
@@ -29,7 +30,7 @@ def write_model_card(evidence: Evidence, path: str | os.PathLike[str]) -> Path:
     """Write the card of the delivered model; it has no people in it."""
     with whole():
         text = render_card(evidence)
-    return write_text(path, text + "\n")
+    return write_text(path, printable(text) + "\n")
 
 
 def render_card(evidence: Evidence) -> str:

@@ -17,6 +17,7 @@ from fairpass import __version__
 from fairpass.errors import DataError
 from fairpass.files import write_text
 from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
+from fairpass.plain_text import printable
 from fairpass.report import headline
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
 from fairpass.report.evidence import FILE, Evidence, whole
@@ -178,7 +179,7 @@ def write_report(evidences: Sequence[Evidence], path: str | os.PathLike[str], *,
     with whole():
         text = render(evidences, include_people=include_people)
         write_figures(evidences, figures)
-    return write_text(page, text)
+    return write_text(page, printable(text))
 
 
 def render(evidences: Sequence[Evidence], *, include_people: bool = False) -> str:

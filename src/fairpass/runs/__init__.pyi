@@ -3,6 +3,7 @@
 from .comparison import Comparison as Comparison
 from .executors import Executor as Executor
 from .executors import Processes as Processes
+from .executors import RayCluster as RayCluster
 from .executors import executor_for as executor_for
 from .in_words import Rate as Rate
 from .in_words import rates_in_words as rates_in_words

@@ -1,16 +1,17 @@
 """Several methods on one graph, side by side; a store with a file of its own."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
 
 from fairpass import __version__
+from fairpass.documents import Stored, Values, read_document, validate, write_document
 from fairpass.errors import DataError
-from fairpass.files import read_document, write_document
+from fairpass.locks import Locks, lock_file
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.runs.spec import Configuration, RunSpec
 from fairpass.runs.store import RunRecord
@@ -24,7 +25,8 @@ _KIND = "fairpass comparison"
 class Comparison:
     """Configurations by name, a graph (by its fingerprint), and the runs made so far, one for each name and seed.
 
-    If there is a `path`, the comparison is written to this file after every run.
+    If there is a `path`, every run is added to this file as soon as it is made. Other processes may do the same:
+    nothing that one of them wrote is lost, and each shows the methods that it was asked for.
     """
 
     graph: str
@@ -42,10 +44,13 @@ class Comparison:
         configurations = {name: Configuration.of(classifier) for name, classifier in methods.items()}
         made = cls(fingerprint(data), data.get("provenance"), configurations, path=None if path is None else Path(path))
         if made.path is not None and made.path.exists():
-            made._take_over(cls.load(made.path))
+            earlier = cls.load(made.path)
+            made._check(earlier)
+            made.methods, made.runs = {**earlier.methods, **made.methods}, earlier.runs
         return made
 
-    def _take_over(self, earlier: "Comparison") -> None:
+    def _check(self, earlier: "Comparison") -> None:
+        """Raise `DataError` if the results in the file are of something else."""
         if earlier.graph != self.graph:
             raise DataError("the earlier results must be of the same graph, split and features (they are not)")
         if earlier.version != self.version:
@@ -56,7 +61,6 @@ class Comparison:
             if changed := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
                 difference = ", ".join(f"{key}={before.get(key)!r}, now {after.get(key)!r}" for key in changed)
                 raise DataError(f"the earlier results must be of {name!r} as it is now (it had {difference})")
-        self.methods, self.runs = {**earlier.methods, **self.methods}, earlier.runs
 
     def specs(self, methods: Iterable[str], seeds: Iterable[int]) -> list[RunSpec]:
         """Return the runs of some methods with some seeds, all methods with the first seed first."""
@@ -70,11 +74,40 @@ class Comparison:
     def keep(self, _: RunSpec, record: RunRecord) -> None:
         self.add(record)
 
+    def remember(self, _: RunSpec, record: RunRecord) -> None:
+        """Keep a run that was made, and kept, through a handle; again in the file, for handles on other disks."""
+        self.add(record)
+
+    def handle(self) -> "Comparison":
+        """Return a comparison with the same file, without the runs so far: for work in other processes."""
+        return replace(self, runs=[])
+
     def add(self, run: RunRecord) -> None:
         """Keep a run in place of an earlier one with the same method and seed, also in the file."""
-        self.runs = [other for other in self.runs if (other.method, other.seed) != (run.method, run.seed)] + [run]
-        if self.path is not None:
-            self.save(self.path)
+        self.runs = _joined(self.runs, [run])
+        self.write([run])
+
+    def write(self, new: Sequence[RunRecord] = ()) -> None:
+        """Add the methods, and new runs, to what is in the file now."""
+        if self.path is None:
+            return
+        with Locks(lock_file(self.path)).hold("write"):
+            stored = self.load(self.path) if self.path.exists() else replace(self, runs=[])
+            self._check(stored)
+            replace(stored, methods={**stored.methods, **self.methods}, runs=_joined(stored.runs, new)).save(self.path)
+
+    @property
+    def claims(self) -> Locks | None:
+        """Locks on the runs that a process is making, by the keys of their specs."""
+        return None if self.path is None else Locks(lock_file(self.path))
+
+    def made_elsewhere(self, spec: RunSpec) -> bool:
+        """Return whether another process has made a run in the meantime; if so, take it over."""
+        if self.path is None or not self.path.exists():
+            return False
+        found = [run for run in self.load(self.path).runs if (run.method, run.seed) == (spec.label, spec.seed)]
+        self.runs = _joined(self.runs, found)
+        return any(run.error is None for run in found)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -106,12 +139,26 @@ class Comparison:
     def load(cls, path: str | os.PathLike[str]) -> "Comparison":
         """Read what `save` wrote, or raise `DataError`."""
 
-        def build(stored: Mapping[str, Any]) -> Comparison:
-            methods = {name: Configuration(**each) for name, each in stored["methods"].items()}
-            runs = [RunRecord.from_dict(run) for run in stored["runs"]]
-            return cls(stored["graph"], stored["provenance"], methods, runs, stored["version"])
+        def build(values: Values) -> Comparison:
+            stored = validate(values, _Document)
+            return cls(stored.graph, stored.provenance, stored.methods, stored.runs, stored.version)
 
         return read_document(path, _KIND, build)
+
+
+class _Document(Stored):
+    kind: str
+    version: str
+    graph: str
+    provenance: Values | None
+    methods: dict[str, Configuration]
+    rows: list[Any]  # follow from the runs
+    runs: list[RunRecord]
+
+
+def _joined(runs: Iterable[RunRecord], new: Sequence[RunRecord]) -> list[RunRecord]:
+    replaced = {(run.method, run.seed) for run in new}
+    return [run for run in runs if (run.method, run.seed) not in replaced] + list(new)
 
 
 def _settings(configuration: Configuration) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import FairpassError
 from fairpass.methods import NodeClassifier
-from fairpass.runs.executors import KILLED, executor_for
+from fairpass.runs.executors import KILLED, Executor, executor_for
 from fairpass.training import EpochRecord, Task, seeded
 from fairpass.training.population import COMMON_SETTINGS, Member, train_population
 from fairpass.training.task import fingerprint
@@ -30,6 +30,7 @@ def fit_all(
     data: Data,
     *,
     jobs: int = 1,
+    executor: Executor | None = None,
     callback: MemberCallback | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Errors:
@@ -40,14 +41,15 @@ def fit_all(
 
     Args:
         jobs: processes to share the work; each gets its share of torch's threads.
-        callback: called with a classifier's index and the record of each of its epochs (with one job only).
+        executor: where to compute; by default in `jobs` processes.
+        callback: called with a classifier's index and the record of each of its epochs (in this process only).
         batch_rows: how many node representations (nodes times members) to have in one batch.
     """
-    executor, errors = executor_for(jobs), dict[int, FairpassError | None]()
-    shares = [[(k, classifiers[k]) for k in batch] for batch in batches(classifiers, data, jobs, batch_rows)]
+    used, errors = executor or executor_for(jobs), dict[int, FairpassError | None]()
+    shares = [[(k, classifiers[k]) for k in batch] for batch in batches(classifiers, data, used.jobs, batch_rows)]
     # In this process the batches share one task on each device.
     here = partial(_fit_batch, task_on=cache(partial(Task, data)), callback=callback)
-    for batch, found in executor.map(_fit_batch if min(jobs, len(shares)) > 1 else here, data, shares):
+    for batch, found in used.map(here if used.is_here(len(shares)) else _fit_batch, data, shares):
         outcomes = found or [({}, FairpassError(KILLED)) for _ in batch]
         for (k, classifier), (fitted, error) in zip(batch, outcomes, strict=True):
             vars(classifier).update(fitted)

@@ -1,5 +1,6 @@
 """The one way to run: make the runs that have no record, and keep each as soon as it is done."""
 
+import logging
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from fairpass import __version__
 from fairpass.datasets import load
 from fairpass.datasets.registry import PUBLISHED_SEED
 from fairpass.errors import FairpassError
+from fairpass.locks import Locks
 from fairpass.methods import Constant, NodeClassifier
 from fairpass.metrics import Evaluation
 from fairpass.runs.comparison import Comparison
@@ -31,6 +33,9 @@ Measure = Callable[[NodeClassifier, Data], Any]
 OnEpoch = Callable[[RunSpec, EpochRecord], None]
 OnFitted = Callable[[RunSpec, NodeClassifier], None]
 
+logger = logging.getLogger(__name__)
+
+_POLL = 0.2  # seconds
 TIMING = "timing"
 """Measure of runs whose training time matters: they come last, one at a time, with nothing beside them."""
 
@@ -60,6 +65,8 @@ def run(
 ) -> int:
     """Make every run that the store lacks, and return how many were made.
 
+    Several processes may fill one store: each run is made by one of them, and all return when all runs are there.
+
     A run that fails is kept with its error and does not stop the others. A graph whose test nodes lack a label or a
     group is a `DataError` before any training on it.
 
@@ -72,13 +79,13 @@ def run(
             rounding. Otherwise each is trained by `fit`.
         again: make all runs, also those that the store has.
         progress: called after every batch.
-        on_epoch: called with the record of every epoch (only in this process, with the default executor).
+        on_epoch: called with the record of every epoch (only in this process).
         on_fitted: called with every fitted classifier (only in this process).
     """
     pending = list(specs) if again else store.missing(specs)
-    work = partial(make_records, measures=measures or {}, together=together)
-    watched = partial(work, on_epoch=on_epoch, on_fitted=on_fitted)
-    start, done = time.perf_counter(), 0
+    claims = None if again else store.claims
+    make = partial(_make_unclaimed, measures=measures or {}, together=together)
+    start, done, made = time.perf_counter(), 0, 0
     by_graph: dict[tuple[Any, ...], list[RunSpec]] = {}
     for spec in sorted(pending, key=lambda spec: TIMING in spec.measures):
         key = (spec.dataset, spec.configuration.scale, spec.split, TIMING in spec.measures)
@@ -89,21 +96,76 @@ def run(
         # What is wrong with the graph shows with the simplest method, before any work is done.
         Constant().fit(data).evaluate(data)
         used = Executor() if timed or executor is None else executor
+        # Machines with other disks than this one return what they make, and nothing else.
+        kept = (
+            {"store": store.handle(), "claims": claims} if used.shares_disk else {"store": RunStore(), "claims": None}
+        )
+        work = partial(make, **kept)
+        watched = partial(work, on_epoch=on_epoch, on_fitted=on_fitted)
         alone = [[i] for i in range(len(todo))]
         joined = together and not timed
         shares = batches([spec.classifier() for spec in todo], data, used.jobs) if joined else alone
-        planned = [[todo[i] for i in share] for share in shares]
-        with closing(used.map(watched if type(used) is Executor else work, data, planned)) as results:
-            for batch, found in results:
-                killed = {"environment": _environment(), "retry": True}
-                lost = [RunRecord(spec.label, spec.seed, 0.0, None, KILLED, killed) for spec in batch]
-                for spec, record in zip(batch, found or lost, strict=True):
-                    store.keep(spec, record)
-                done += len(batch)
-                if progress is not None:
-                    seconds = time.perf_counter() - start
-                    progress(Progress(done, len(pending), seconds, f"{name}, {batch[-1].label}"))
-    return done
+        planned, busy = [[todo[i] for i in share] for share in shares], list[RunSpec]()
+        while planned:
+            with closing(used.map(watched if used.is_here(len(planned)) else work, data, planned)) as results:
+                for batch, found in results:
+                    for spec, record in zip(batch, found or [None] * len(batch), strict=True):
+                        if record is not None:
+                            store.remember(spec, record)
+                            made += 1
+                        elif store.made_elsewhere(spec):
+                            continue
+                        elif found is None:
+                            store.keep(spec, _lost(spec))
+                            made += 1
+                        else:
+                            busy.append(spec)
+                    done += len(batch)
+                    if progress is not None:
+                        seconds = time.perf_counter() - start
+                        progress(Progress(done - len(busy), len(pending), seconds, f"{name}, {batch[-1].label}"))
+            freed, busy = _wait_for(busy, store)
+            done -= len(freed)
+            planned = [[spec] for spec in freed]
+    return made
+
+
+def _make_unclaimed(
+    data: Data, specs: Sequence[RunSpec], *, store: RunStore | Comparison, claims: Locks | None, **options: Any
+) -> list[RunRecord | None]:
+    """Make and keep the runs of a batch; None stands for those that another process is making, or has made."""
+    mine = [i for i, spec in enumerate(specs) if claims is None or claims.acquire(spec.key)]
+    try:
+        # Since the store was read, another process may have made it.
+        todo = [i for i in mine if claims is None or not store.made_elsewhere(specs[i])]
+        made = dict(zip(todo, make_records(data, [specs[i] for i in todo], **options) if todo else [], strict=True))
+        for i, record in made.items():
+            store.keep(specs[i], record)
+    finally:
+        if claims is not None:
+            for i in mine:
+                claims.release(specs[i].key)
+    return [made.get(i) for i in range(len(specs))]
+
+
+def _wait_for(busy: list[RunSpec], store: RunStore | Comparison) -> tuple[list[RunSpec], list[RunSpec]]:
+    """Wait for runs that other processes are making; return those that they left unmade, and those still in work."""
+    claims = store.claims
+    if busy and claims is not None:
+        who = claims.holder(busy[0].key)
+        logger.warning("waiting for %d %s that %s is making", len(busy), "run" if len(busy) == 1 else "runs", who)
+    while busy and claims is not None:
+        over = [spec for spec in busy if claims.is_free(spec.key)]
+        freed, busy = [spec for spec in over if not store.made_elsewhere(spec)], [s for s in busy if s not in over]
+        if freed:
+            return freed, busy
+        if busy:
+            time.sleep(_POLL)
+    return [], []
+
+
+def _lost(spec: RunSpec) -> RunRecord:
+    return RunRecord(spec.label, spec.seed, 0.0, None, KILLED, {"environment": _environment(), "retry": True})
 
 
 def make_records(

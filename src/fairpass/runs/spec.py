@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
+from fairpass.documents import STRICT
 from fairpass.methods import NodeClassifier, method
 from fairpass.methods.estimator import stored_parameters
 from fairpass.training import Training
@@ -24,6 +25,8 @@ class Configuration:
         scale: feature scaling of a benchmark graph: `"minmax"`, `"standard"` or `"none"`.
         kind: the class, for methods that are not in the registry.
     """
+
+    __pydantic_config__ = STRICT
 
     method: str
     parameters: Mapping[str, Any] = field(default_factory=dict)

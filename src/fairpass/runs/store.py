@@ -10,11 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
 import pandas as pd
+from pydantic import Field, PlainValidator, model_validator
 
+from fairpass.documents import STRICT, Count, Seconds, Stored, Values, parse, signed, validate
 from fairpass.files import write_text
+from fairpass.locks import Locks, lock_file
 from fairpass.metrics import Evaluation
 from fairpass.runs.spec import RunSpec
 
@@ -28,10 +31,14 @@ StoredRecord = Mapping[str, Any]
 class RunRecord:
     """What one run gives: an evaluation on the test nodes, or an error."""
 
+    __pydantic_config__ = STRICT
+
     method: str  # its name, or that of the configuration in a comparison
-    seed: int
-    seconds: float  # training time; of runs that were trained together, an equal share
-    evaluation: Evaluation | None = None
+    seed: Count
+    seconds: Seconds  # training time; of runs that were trained together, an equal share
+    evaluation: Annotated[Evaluation | None, PlainValidator(lambda stored: stored and Evaluation.from_dict(stored))] = (
+        None
+    )
     error: str | None = None
     # What a `RunStore` keeps in addition to the spec: environment, selected epoch, metrics, measures.
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -41,9 +48,9 @@ class RunRecord:
         return {**kept, "evaluation": None if self.evaluation is None else self.evaluation.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "RunRecord":
-        stored = values["evaluation"]
-        return cls(**{**values, "evaluation": stored and Evaluation.from_dict(stored)})
+    def from_dict(cls, values: Values) -> "RunRecord":
+        """Rebuild a record from `to_dict`; raise `ValueError` if it is something else."""
+        return validate(values, cls)
 
 
 class RunStore:
@@ -55,12 +62,18 @@ class RunStore:
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self.directory = None if directory is None else Path(directory)
         self._records: dict[str, StoredRecord] = {}
+        self._outdated: dict[Path, int] = {}  # files of records that are made again: when they were written
         for where, text in () if self.directory is None else _texts(self.directory):
-            try:
-                record = json.loads(text)
-                self._records[_checked_key(record)] = record
-            except (ValueError, KeyError, TypeError) as error:
-                logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
+            self._read(where, text)
+
+    def _read(self, where: str, text: str) -> None:
+        try:
+            record = parse(text)
+            self._records[validate(record, _Record).key] = record
+        except ValueError as error:
+            logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
+            if Path(where).is_file():
+                self._outdated[Path(where)] = Path(where).stat().st_mtime_ns
 
     def __len__(self) -> int:
         return len(self._records)
@@ -77,23 +90,62 @@ class RunStore:
         return [spec for key, spec in todo.items() if key not in self._records or self._records[key].get("retry")]
 
     def keep(self, spec: RunSpec, record: RunRecord) -> None:
+        self.add(self._stored(spec, record))
+
+    @staticmethod
+    def _stored(spec: RunSpec, record: RunRecord) -> StoredRecord:
         outcome = {"seconds": round(record.seconds, 3), "error": record.error, **record.facts}
-        self.add({"key": spec.key, **spec.identity, "seed": spec.seed, **outcome})
+        return {"key": spec.key, **spec.identity, "seed": spec.seed, **outcome}
+
+    def remember(self, spec: RunSpec, record: RunRecord) -> None:
+        """Keep a run that was made, and kept, through a handle."""
+        path = self._file(spec.key)
+        if path is None or path.is_file():
+            self._records[spec.key] = self._stored(spec, record)
+        else:  # it was made on a machine with other disks
+            self.keep(spec, record)
+
+    def handle(self) -> "RunStore":
+        """Return a store of the same directory, without the records read so far: for work in other processes."""
+        found = RunStore()
+        found.directory, found._outdated = self.directory, self._outdated
+        return found
+
+    @property
+    def claims(self) -> Locks | None:
+        """Locks on the runs that a process is making, by the keys of their specs."""
+        return None if self.directory is None else Locks(lock_file(self.directory / "runs"))
+
+    def made_elsewhere(self, spec: RunSpec) -> bool:
+        """Return whether another process has made a run in the meantime; if so, take it over."""
+        path = self._file(spec.key)
+        if path is None or not path.is_file() or path.stat().st_mtime_ns <= self._outdated.get(path, -1):
+            return False
+        self._read(str(path), path.read_text(encoding="utf-8", errors="replace"))
+        return not self.missing([spec])
 
     def add(self, record: StoredRecord) -> None:
-        if self.directory is not None:
-            write_text(self.directory / f"{_file_name(record['key'])}.json", json.dumps(record, allow_nan=False) + "\n")
+        path = self._file(record["key"])
+        if path is not None:
+            write_text(path, _line(record))
         self._records[record["key"]] = record
+
+    def _file(self, key: str) -> Path | None:
+        """Return the file of a record: its key without the characters of a path, for the graph may be a user's file."""
+        name = re.sub(r"[^\w.,() -]", "_", key)
+        return None if self.directory is None else self.directory / f"{name}.json"
 
     def forget(self, specs: Iterable[RunSpec]) -> None:
         """Drop the records of some runs, so that they are made again; files are replaced only then."""
         for spec in specs:
-            self._records.pop(spec.key, None)
+            path = self._file(spec.key)
+            if self._records.pop(spec.key, None) is not None and path is not None and path.is_file():
+                self._outdated[path] = path.stat().st_mtime_ns
 
     def pack(self, keys: Iterable[str], path: str | os.PathLike[str]) -> int:
         """Write some records as lines of one file, sorted by key; return how many there were."""
-        lines = [json.dumps(self._records[key], allow_nan=False) for key in sorted({*keys} & self._records.keys())]
-        write_text(path, "".join(f"{line}\n" for line in lines))
+        lines = [_line(self._records[key]) for key in sorted({*keys} & self._records.keys())]
+        write_text(path, "".join(lines))
         return len(lines)
 
     def frame(self) -> pd.DataFrame:
@@ -103,22 +155,55 @@ class RunStore:
         return pd.json_normalize(rows, max_level=1)
 
 
-def _file_name(key: str) -> str:
-    """Return the key without the characters of a path: the graph may be one of the user's files."""
-    return re.sub(r"[^\w.,() -]", "_", key)
+def _line(record: StoredRecord) -> str:
+    return json.dumps(signed(record), allow_nan=False) + "\n"
 
 
-def _checked_key(record: Any) -> str:
-    """Return the key of a stored record, or raise an error if it lacks what all records have."""
-    if record["error"] is None:
-        for part in ("validation", "test"):
-            if not isinstance(record[part], dict):
-                raise TypeError(f"'{part}' must be an object")
-    return str(record["key"])
+class _Metrics(Stored, extra="ignore"):
+    """Metrics in percent; None where undefined."""
+
+    AUC: float | None
+    F1: float | None
+    ACC: float | None
+    DP: float | None
+    EO: float | None
+    near_constant: bool = False
+
+
+class _OnValidation(_Metrics):
+    selection: float
+
+
+class _Record(Stored, extra="ignore"):
+    """What readers of records rely on."""
+
+    key: str
+    dataset: str
+    scale: str
+    method: str
+    parameters: Values
+    training: Values
+    measures: list[str]
+    seed: Count
+    split: Count | None = None
+    seconds: Seconds
+    error: str | None
+    environment: Values
+    epochs: Count = 0
+    validation: _OnValidation | None = None
+    test: _Metrics | None = None
+    measured: Values = Field(default_factory=dict)
+    retry: bool = False
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.error is None and (self.validation is None or self.test is None):
+            raise ValueError("a run without error must have its metrics")
+        return self
 
 
 def _texts(directory: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(directory.glob("*.jsonl")):
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             yield f"{path}, line {number}", line
     yield from ((str(path), path.read_text(errors="replace")) for path in sorted(directory.glob("*.json")))

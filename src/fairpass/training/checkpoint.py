@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairpass.training.loop import FitState
 
 _KIND = "fairpass checkpoint"
+_SHOWN = 300  # characters of a reason
 
 
 class Checkpoint:
@@ -60,6 +61,14 @@ class Checkpoint:
         content = world().broadcast(world().agree(self._read))
         if content is None:
             return False
+        try:
+            self._put_back(program, state, content)
+        except Exception as error:  # of any kind: whatever is wrong with a file must name it
+            reason = f"(damaged: {type(error).__name__}: {error}"[:_SHOWN]
+            raise ModelFileError(f"'{self.path}' must be a {_KIND} {reason}); remove it to start again") from error
+        return True
+
+    def _put_back(self, program: Program, state: "FitState", content: bytes) -> None:
         stored = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         program.load_state_dict(stored["program"])
         program.configure(state.training)
@@ -69,21 +78,18 @@ class Checkpoint:
         torch.cuda.set_rng_state_all(stored["cuda_random"])
         state.history = History.from_list(stored["history"])
         state.best_epoch, state.best_state = stored["best_epoch"], stored["best_state"]
+        if not -1 <= state.best_epoch < len(state.history):
+            raise ValueError(f"its best epoch is not one of {len(state.history)}")
         self._latest = _snapshot(program, state)
-        return True
-
-    def remove(self) -> None:
-        if world().rank == 0:
-            self.path.unlink(missing_ok=True)
 
     def _read(self) -> bytes | None:
         if world().rank or not self.path.exists():
             return None
         tensors, header = read_tensors(self.path, _KIND)
-        if header["identity"] != self.identity:
+        if header.get("identity") != self.identity:
             hint = "it belongs to another method, setting, graph or version); remove it to start again"
             raise ModelFileError(f"'{self.path}' must be a checkpoint of this very fit ({hint}")
-        return tensors["fit"].numpy().tobytes()
+        return tensors["fit"].numpy().tobytes() if "fit" in tensors else b""
 
 
 def _snapshot(program: Program, state: "FitState") -> dict[str, Any]:

@@ -3,10 +3,14 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pydantic import ConfigDict
+
 
 @dataclass(frozen=True)
 class EpochRecord:
     """One epoch, counted from 0: its losses, and what was measured on the validation nodes."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
     epoch: int
     losses: dict[str, float]  # the main one first

@@ -10,7 +10,7 @@ import torch
 import torch.utils.deterministic
 from torch import Tensor
 
-from fairpass.errors import FairpassError
+from fairpass.errors import FairpassError, NotFiniteError
 from fairpass.metrics.split_metrics import SplitMetrics, ThresholdSearch, selection
 from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
@@ -165,6 +165,17 @@ def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
             _memory.fill_uninitialized_memory = fill
 
 
+def _epoch(program: Program, task: Task) -> tuple[dict[str, float], Tensor]:
+    """Return the losses of an epoch and the logits after it; all nan if the method noticed that it has diverged."""
+    try:
+        losses = {name: float(value) for name, value in program.epoch(task).items()}
+        return losses, program.evaluate(task)
+    except NotFiniteError:
+        if world().size > 1:  # the others may be waiting for this process
+            raise
+        return {"loss": nan}, task.x.new_full((len(task.x), task.num_classes), nan)
+
+
 def train(
     program: Program,
     task: Task,
@@ -175,8 +186,8 @@ def train(
     """Train `program` in place, leave the selected epoch's state in it, and return what happened.
 
     Must be called inside `seeded`. If `checkpoint` holds an interrupted run, continues it to the same result; on Ctrl-C
-    the epochs so far are kept there. Training ends early once outputs are not finite; a finite epoch before can still
-    be selected, and if there is none, `DivergedError` is raised.
+    the epochs so far are kept there. Its file stays: who keeps the result removes it then. Training ends early once
+    outputs are not finite; a finite epoch before can still be selected, and without one, `DivergedError` is raised.
     """
     monitor, state = EpochMonitor(task, training), FitState(training)
     if checkpoint is not None and checkpoint.restore(program, state):
@@ -190,8 +201,8 @@ def train(
         while not state.is_over:
             if program.evaluated is None:  # else the epoch has its logits already: no mode to change in many modules
                 program.train()
-            losses = {name: float(value) for name, value in program.epoch(task).items()}
-            (measured,) = monitor(program.evaluate(task)[None])
+            losses, logits = _epoch(program, task)
+            (measured,) = monitor(logits[None])
             if state.add(EpochRecord(epoch=len(state.history), losses=losses, **measured)):
                 state.best_state = {name: value.detach().clone() for name, value in program.state_dict().items()}
             if checkpoint is not None:
@@ -202,8 +213,6 @@ def train(
         if checkpoint is not None:
             checkpoint.write()
         raise
-    if checkpoint is not None:
-        checkpoint.remove()
     if state.selected.epoch < len(state.history) - 1:
         program.load_state_dict(state.best_state)
     program.evaluated = None

@@ -8,7 +8,7 @@ import torch
 
 from fairpass.metrics.group_thresholds import Constraint
 from fairpass.metrics.split_metrics import Objective
-from fairpass.parameters import Choice, Declared, LogUniform, parameter
+from fairpass.parameters import LARGEST_RATE, LARGEST_SEED, Choice, Declared, LogUniform, parameter
 
 Postprocess = Literal["none", "thresholds"]
 Select = Literal["validation", "last"]
@@ -19,7 +19,13 @@ class Training(Declared, frozen=True, kw_only=False):
 
     epochs: int = parameter(500, "maximum number of epochs", at_least=1)
     learning_rate: float = parameter(
-        0.01, "learning rate of Adam", LogUniform(1e-3, 3e-2), Choice(0.001, 0.01), above=0, below=inf
+        0.01,
+        "learning rate of Adam",
+        LogUniform(1e-3, 3e-2),
+        Choice(0.001, 0.01),
+        above=0,
+        below=inf,
+        limit=LARGEST_RATE,
     )
     weight_decay: float = parameter(
         1e-5, "weight decay of Adam", LogUniform(1e-5, 1e-1), Choice(1e-5, 1e-3), at_least=0, below=inf
@@ -27,7 +33,7 @@ class Training(Declared, frozen=True, kw_only=False):
     patience: int | None = parameter(
         None, "stop if validation has not improved for this many epochs; None: never", at_least=1
     )
-    seed: int = parameter(0, "seed of all random numbers of a fit", at_least=0)
+    seed: int = parameter(0, "seed of all random numbers of a fit", at_least=0, limit=LARGEST_SEED)
     device: str = parameter("cpu", 'where to train, e.g. `"cpu"` or `"cuda"`')
     threshold: float | Objective = parameter(
         0.5,
@@ -88,7 +94,8 @@ class Training(Declared, frozen=True, kw_only=False):
 def is_available(device: str) -> bool:
     """Return whether tensors can be put on a device here."""
     try:
-        torch.empty(0, device=device)
+        if torch.empty(0, device=device).is_meta:
+            return False
     except (RuntimeError, AssertionError, NotImplementedError):  # depends on the backend
         return False
     return True

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
@@ -176,8 +177,11 @@ def _check_data(data: "Data", for_training: bool) -> None:
         is_mask = name in _MASKS
         if (value.dtype == torch.bool) != is_mask or value.is_floating_point() or value.is_complex():
             raise DataError(f"'data.{name}' must be {'boolean' if is_mask else 'integer'} (got {value.dtype})")
+        if not is_mask and (lowest := int(value.min())) < -1:
+            raise DataError(f"'data.{name}' must be -1 where it is not known, and at least 0 elsewhere (got {lowest})")
     _check_names(data, x.shape[1])
     if for_training:
+        _check_splits({name: value for name, value in given.items() if name in _MASKS})
         _warn_of_one_way_edges(edge_index, len(x))
 
 
@@ -212,6 +216,13 @@ def _check_weights(weight: Tensor, edges: int) -> None:
         raise DataError(f"'data.edge_weight' must be a floating point number for each of {edges} edges (got {got})")
     if bad := int((~(weight > 0) | torch.isinf(weight)).sum()):
         raise DataError(f"'data.edge_weight' must be positive and finite (got {bad} others)")
+
+
+def _check_splits(masks: dict[str, Tensor]) -> None:
+    """Raise `DataError` if a node is in two splits: it would be judged by what it was trained with."""
+    for (one, first), (other, second) in combinations(masks.items(), 2):
+        if shared := int((first & second).sum()):
+            raise DataError(f"'data.{one}' and 'data.{other}' must have no node in common (got {shared:,})")
 
 
 def _check_names(data: "Data", features: int) -> None:

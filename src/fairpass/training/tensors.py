@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from fairpass.errors import ModelFileError
-from fairpass.files import atomic_path
+from fairpass.files import write_bytes
 
 _ENTRY = "fairpass"  # one entry holds all metadata: safetensors writes several in no fixed order
 
@@ -22,9 +22,8 @@ def write_tensors(path: str | os.PathLike[str], kind: str, tensors: dict[str, Te
     """Write tensors with a header; `kind` says what the file is, a digest guards all of it."""
     stored = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     entry = to_json({"kind": kind, "digest": _digest(stored, to_json(header)), "header": header})
-    with atomic_path(path) as temporary:
-        save_file(stored, temporary, metadata={_ENTRY: entry})
-    return Path(path)
+    # As bytes, because safetensors' own errors of writing are not those of the system.
+    return write_bytes(path, save(stored, metadata={_ENTRY: entry}))
 
 
 def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -36,12 +35,15 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
             entry = json.loads((file.metadata() or {}).get(_ENTRY, '{"kind": "a foreign file"}'))
             # Copies: the originals live in the file, which may be replaced or removed while they are used.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 # no mapping
-    except (SafetensorError, OSError, ValueError) as error:
+        if not isinstance(entry, dict):
+            raise ValueError("its metadata are no JSON object")
+        found, header, digest = (entry.get(name) for name in ("kind", "header", "digest"))
+        is_whole = digest == _digest(tensors, to_json(header))
+    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError) as error:
         raise ModelFileError(f"'{path}' must be a {kind} file (damaged or not one: {error})") from None
-    if entry.get("kind") != kind:
-        raise ModelFileError(f"'{path}' must be a {kind} file (got {entry.get('kind')})")
-    header: dict[str, Any] = entry.get("header")
-    if entry.get("digest") != _digest(tensors, to_json(header)):
+    if found != kind:
+        raise ModelFileError(f"'{path}' must be a {kind} file (got {found})")
+    if not is_whole or not isinstance(header, dict):
         raise ModelFileError(f"'{path}' is damaged: its content is not what was written")
     return tensors, header
 

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from math import inf
 
+from fairpass.parameters import check_count
+
 _TIME = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
 
@@ -23,6 +25,8 @@ class Budget:
             raise ValueError("'budget' must limit the trials or the time (got neither)")
         if self.trials is not None and (isinstance(self.trials, bool) or not self.trials >= 1):
             raise ValueError(f"'trials' must be a whole number of at least 1 (got {self.trials!r})")
+        if self.trials is not None:
+            check_count("trials", self.trials)
         if self.seconds is not None and not 0 < self.seconds < inf:
             raise ValueError(f"'seconds' must be positive and finite (got {self.seconds})")
 

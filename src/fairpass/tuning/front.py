@@ -7,7 +7,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 from fairpass.errors import DataError
 from fairpass.metrics.catalog import UNFAIRNESS, UTILITY
@@ -22,11 +24,18 @@ IMPACT_RATIO = "IR"  # smallest ratio of two groups' shares of predictions, in `
 _LIMITED = {"max_dp": ("DP", 1), "max_eo": ("EO", 1), "min_impact_ratio": (IMPACT_RATIO, -1)}
 
 
+def _complete(metrics: Mapping[str, float]) -> Mapping[str, float]:
+    if lacking := [name for name in (*_USEFUL, *_UNFAIR) if name not in metrics]:
+        raise ValueError(f"the metrics lack {', '.join(lacking)}")
+    return metrics
+
+
 @dataclass(frozen=True)
 class Point(Configuration):
     """A configuration (with all its settings) and how it did: AUC, F1, ACC, DP and EO, means over the seeds."""
 
-    validation: Mapping[str, float] = field(default_factory=dict)  # fractions, also IR; every choice is made by these
+    # Fractions, also IR; every choice is made by these.
+    validation: Annotated[Mapping[str, float], AfterValidator(_complete)] = field(default_factory=dict)
     test: Mapping[str, float] | None = None  # for the reader; None if undefined there
     near_constant: bool = False  # with at least half of the seeds, on validation
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairpass import __version__
-from fairpass.files import atomic_path, read_document, write_document
+from fairpass.documents import STRICT, Count, Values, read_document, validate, write_document
+from fairpass.files import atomic_path
 from fairpass.tuning.front import Point, choose, hypervolume, pareto_front
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ _GREY, _BLUE, _ORANGE, _GREEN = "#999999", "#0072B2", "#D55E00", "#009E73"
 class Tuned:
     """The configurations that a search has tried."""
 
+    __pydantic_config__ = STRICT
+
     method: str
     points: tuple[Point, ...]  # those that were trained to the end
     varied: tuple[str, ...]  # names of the settings in which they differ
@@ -30,8 +33,8 @@ class Tuned:
     settings: Mapping[str, Any]  # what was searched and how, as plain values
     graph: str  # its fingerprint
     provenance: Mapping[str, Any] | None = None
-    pruned: int = 0  # configurations that were stopped early
-    failed: int = 0  # configurations that could not be trained
+    pruned: Count = 0  # configurations that were stopped early
+    failed: Count = 0  # configurations that could not be trained
     version: str = __version__
 
     @cached_property
@@ -55,10 +58,12 @@ class Tuned:
         return {**derived, **kept, **lists, "varied": list(self.varied)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Tuned":
-        kept = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        points = tuple(Point(**point) for point in values["points"])
-        return cls(**{**kept, "points": points, "varied": tuple(values["varied"])})
+    def from_dict(cls, values: Values) -> "Tuned":
+        """Rebuild a result from `to_dict`; raise `ValueError` if it is something else."""
+        found = validate({each.name: values[each.name] for each in fields(cls) if each.name in values}, cls)
+        if not found.points or any({*found.varied} - {*point.training, *point.parameters} for point in found.points):
+            raise ValueError("it must have points, each with all settings that were varied")
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         return write_document(path, self.to_dict())

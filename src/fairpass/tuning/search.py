@@ -25,22 +25,25 @@ from fairpass.methods import NodeClassifier
 from fairpass.methods.estimator import SpaceKind
 from fairpass.metrics.catalog import SELECTION
 from fairpass.metrics.evaluation import impact_ratio
+from fairpass.parameters import MOST_SEEDS, check_count
+from fairpass.runs.executors import Executor
 from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord, Task, fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
+from fairpass.tuning.claims import ERROR, Claims, finished, place_of
 from fairpass.tuning.front import IMPACT_RATIO, Point, choose
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
-from fairpass.tuning.strategies import SeededSampler, Strategy, directions, distribution, values
-from fairpass.tuning.study import OWNER, give_up, open_study, running
+from fairpass.tuning.strategies import SeededSampler, Strategy, directions, values
+from fairpass.tuning.study import give_up, open_study
 
 _BATCH = 8  # configurations, at most: with more, a strategy would have to propose too many without feedback
 _HOPELESS = 3  # after this many failures and no success, the configurations are not to blame
 _SPARED = 5  # the first trials are never stopped early, nor is any in the first quarter of its epochs
 _LOOKS = 20  # how often the pruner looks at a trial
 _OFTEN, _POLL = 0.1, 0.5  # seconds between two reports of progress, and between two looks at whether others are done
-_OUTCOME, _ERROR = "outcome", "error"  # what is kept with a trial
+_OUTCOME = "outcome"  # is kept with a trial
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ def tune(
     space: Space | None = None,
     strategy: Strategy = "tpe",
     seed: int = 0,
+    executor: Executor | None = None,
     callback: ProgressCallback | None = None,
 ) -> Tuned:
     """Search for good configurations of a method on a graph.
@@ -85,10 +89,13 @@ def tune(
         strategy: `"tpe"` maximises `AUC + F1 + ACC - DP - EO`; `"motpe"` (also TPE) and `"nsga2"` look for the whole
             front of utility and unfairness; `"random"`; `"grid"` tries every combination, in random order.
         seed: of the strategy's random numbers.
+        executor: where to train; by default in this process. Elsewhere nothing is stopped early.
     """
     if strategy not in get_args(Strategy):
         raise ValueError(f"'strategy' must be one of {get_args(Strategy)} (got {strategy!r})")
     limit = Budget.of(budget)
+    if isinstance(seeds, int):
+        check_count("seeds", seeds, 0, MOST_SEEDS)
     used = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not used or len(set(used)) < len(used):
         raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")
@@ -105,8 +112,13 @@ def tune(
     sampler = SeededSampler(strategy, seed)
     epochs = configurations.classifier(configurations.first()).training.epochs
     pruner = MedianPruner(_SPARED, epochs // 4) if len(goals) == 1 else NopPruner()
-    with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as (study, owner):
-        search = _Search(data, study, owner, configurations, sampler, grid, limit, used, callback)
+    where = executor or Executor()
+    is_here = where.is_here(_BATCH)
+    # As many as one population takes; on large graphs one configuration at a time.
+    batch = min(_BATCH, max(1, where.jobs * BATCH_ROWS // (Task(data).num_nodes * len(used))))
+    with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as (study, owner, lock):
+        claims = Claims(study, owner, lock, configurations, sampler, grid, limit.trials, batch, not is_here)
+        search = _Search(data, study, claims, limit, used, where, callback)
         search.run()
         return Tuned(
             method=method,
@@ -127,30 +139,27 @@ class _Search:
 
     data: Data
     study: Study
-    owner: str  # name of this search in the study
-    configurations: Configurations
-    sampler: SeededSampler
-    grid: Sequence[Mapping[str, Any]] | None  # all configurations, in order; None: the sampler proposes
+    claims: Claims
     budget: Budget
     seeds: Sequence[int]
+    executor: Executor
     callback: ProgressCallback | None
 
     def __post_init__(self) -> None:
-        # As many as one population takes; on large graphs one configuration at a time.
-        self.batch: int = min(_BATCH, max(1, BATCH_ROWS // (Task(self.data).num_nodes * len(self.seeds))))
+        self.configurations, self.sampler = self.claims.configurations, self.claims.sampler
         self.start, self.last_report = time.monotonic(), 0.0
         self.trained, self.seconds_each = 0, 0.0
         self.known = self.points()
 
     def run(self) -> None:
-        while (failed := len(self.errors())) < _HOPELESS or failed < len(self._finished()):
-            size = self._affordable()
-            batch = self._claim(size) if size > 0 else []
+        while (failed := len(self.errors())) < _HOPELESS or failed < len(finished(self.study)):
+            size = self._in_time()
+            batch = self.claims.take(size) if size > 0 else []
             if batch:
                 self._train(batch)
-            elif running(self.study) and self._seconds_left() >= self.seconds_each:
+            elif self.claims.others and self._seconds_left() >= self.seconds_each:
                 # Others work on the rest; if that gets lost, it is ours to do.
-                self._report(len(self._finished()), 0, 0.0)
+                self._report(len(finished(self.study)), 0, 0.0)
                 time.sleep(_POLL)
             else:
                 break
@@ -162,72 +171,23 @@ class _Search:
         return self.study.get_trials(deepcopy=False, states=states or None)
 
     def points(self) -> list[Point]:
-        """Return the configurations that were trained to the end, in the order of their trials."""
-        done = self.trials(TrialState.COMPLETE)
+        """Return the configurations that were trained to the end, in the order of their places."""
+        done = sorted(self.trials(TrialState.COMPLETE), key=place_of)
         return [self.configurations.point(trial.params, **trial.user_attrs[_OUTCOME]) for trial in done]
 
     def errors(self) -> list[str]:
-        return [trial.user_attrs[_ERROR] for trial in self.trials() if _ERROR in trial.user_attrs]
+        return [trial.user_attrs[ERROR] for trial in self.trials() if ERROR in trial.user_attrs]
 
-    def _finished(self) -> list[FrozenTrial]:
-        """Return the trials that count: complete, stopped early, or failed for a reason of their own."""
-        ended = (TrialState.COMPLETE, TrialState.PRUNED)
-        return [trial for trial in self.trials() if trial.state in ended or _ERROR in trial.user_attrs]
-
-    def _taken(self) -> list[FrozenTrial]:
-        return [*self._finished(), *running(self.study)]
-
-    def _untried(self) -> list[Mapping[str, Any]]:
-        taken = {frozenset(trial.params.items()) for trial in self._taken()}
-        return [values for values in self.grid or () if frozenset(values.items()) not in taken]
-
-    def _affordable(self) -> int:
-        """Return how many configurations may be trained next."""
-        size: int = self.batch
-        if self.grid is not None:
-            size = min(size, len(self._untried()))
-        if self.budget.trials is not None:
-            size = min(size, self.budget.trials - len(self._taken()))
-        if self.budget.seconds is not None:
-            # How long the first one takes is not known, but there has to be one.
-            size = min(size, int(self._seconds_left() / self.seconds_each) if self.seconds_each else 1)
-        return size
+    def _in_time(self) -> int:
+        """Return how many configurations there is time to train next."""
+        if self.budget.seconds is None:
+            return self.claims.batch
+        # How long the first one takes is not known, but there has to be one.
+        fitting = int(self._seconds_left() / self.seconds_each) if self.seconds_each else 1
+        return min(self.claims.batch, fitting)
 
     def _seconds_left(self) -> float:
         return (self.budget.seconds or math.inf) - (time.monotonic() - self.start)
-
-    def _claim(self, size: int) -> list[Trial]:
-        """Begin new trials: one if its classifier trains alone, otherwise up to `size` that train as one population."""
-        claimed: list[Trial] = []
-        varied = {name: distribution(each) for name, each in self.configurations.varied.items()}
-        try:
-            while len(claimed) < size and (prescribed := self._prescribe(claimed)) is not None:
-                self.sampler.fixed = prescribed
-                claimed.append(self.study.ask(varied))
-                claimed[-1].set_user_attr(OWNER, self.owner)
-                if self.configurations.classifier(claimed[-1].params).trains_alone:
-                    break
-            # Others may have claimed some at the same moment.
-            within = sorted(trial.number for trial in self._taken())[: self.budget.trials]
-            give_up(self.study, [trial.number for trial in claimed if trial.number not in within])
-            return [trial for trial in claimed if trial.number in within]
-        except BaseException:
-            give_up(self.study, [trial.number for trial in claimed])
-            raise
-
-    def _prescribe(self, claimed: Sequence[Trial]) -> Mapping[str, Any] | None:
-        """Return the values that the next trial must have; None if the grid has no more with these."""
-        shape = {name: claimed[0].params[name] for name in self.configurations.shape()} if claimed else {}
-        if self.grid is not None:
-            return next((values for values in self._untried() if shape.items() <= values.items()), None)
-        default = self.configurations.default()
-        if not self.trials():
-            return default  # so that the result is never worse than without a search
-        alone = self.configurations.classifier(default).trains_alone
-        if not claimed and not alone and len(self.trials()) < self.batch:
-            # The first population has the default's shape, also if the default was trained alone, to measure its time.
-            return {name: default[name] for name in self.configurations.shape() if name in default}
-        return shape
 
     def _tell(self, trial: Trial, kept: str, value: Any, told: Sequence[float] | None = None) -> None:
         """Keep the outcome of a trial, or why it failed."""
@@ -241,11 +201,12 @@ class _Search:
         for model in models:
             model.training = model.training.but(track_discrepancy=False)  # takes time, and changes nothing
         try:
-            errors = fit_all(models, self.data, callback=self._watch(batch, models))
+            watch = self._watch(batch, models)
+            errors = fit_all(models, self.data, executor=self.executor, callback=watch)
             for i, trial in enumerate(batch):
                 own = slice(i * size, (i + 1) * size)
                 if problems := [str(error) for error in errors[own] if error is not None]:
-                    self._tell(trial, _ERROR, problems[0])
+                    self._tell(trial, ERROR, problems[0])
                     continue
                 outcome = _outcome(models[own], self.data)
                 point = self.configurations.point(trial.params, **outcome)
@@ -262,8 +223,10 @@ class _Search:
 
     def _watch(self, batch: Sequence[Trial], models: Sequence[NodeClassifier]) -> MemberCallback:
         """Return what is called after every epoch of every model: it reports progress and prunes."""
-        finished, epochs = len(self._finished()), models[0].training.epochs
+        finished_before, epochs = len(finished(self.study)), models[0].training.epochs
         done = [0] * len(models)
+        if self.claims.side_by_side:
+            self._report(finished_before, len(batch), 0.0)  # the only one: nothing is seen of the epochs
         can_prune = models[0].trains_alone and len(self.study.directions) == 1
         prune = _Prune(batch[0], models[0]) if can_prune else None
 
@@ -272,7 +235,7 @@ class _Search:
             if prune is not None and i == 0:
                 prune(record)
             if time.monotonic() - self.last_report >= _OFTEN:
-                self._report(finished, len(batch), sum(done) / (len(models) * epochs))
+                self._report(finished_before, len(batch), sum(done) / (len(models) * epochs))
 
         return watch
 
@@ -281,7 +244,7 @@ class _Search:
         self.last_report = time.monotonic()
         if self.callback is None:
             return
-        limits = [self.budget.trials, None if self.grid is None else len(self.grid)]
+        limits = [self.budget.trials, None if self.claims.grid is None else len(self.claims.grid)]
         used = [(finished + training * share) / limit for limit in limits if limit is not None]
         if self.budget.seconds is not None:
             used.append(1 - self._seconds_left() / self.budget.seconds)

@@ -52,7 +52,7 @@ def _sampler(strategy: Strategy, seed: int) -> BaseSampler:
 
 
 class SeededSampler(BaseSampler):
-    """A strategy's sampler whose random numbers depend only on a seed and the trial's number.
+    """A strategy's sampler whose random numbers depend only on a seed and the trial's place (see `claims.py`).
 
     An interrupted search continues as it would have, and no two processes propose the same.
     """
@@ -60,10 +60,13 @@ class SeededSampler(BaseSampler):
     def __init__(self, strategy: Strategy, seed: int) -> None:
         self.strategy, self.seed = strategy, seed
         self.fixed: Mapping[str, Any] = {}  # values that the next proposals must have
+        self.place: int | None = None  # of the next trial; None: its number
         self._sampler = _sampler(strategy, seed)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        seed = int(np.random.SeedSequence((self.seed, trial.number)).generate_state(1)[0])
+        seed = int(
+            np.random.SeedSequence((self.seed, trial.number if self.place is None else self.place)).generate_state(1)[0]
+        )
         self._sampler = _sampler(self.strategy, seed)
         self._sampler.before_trial(study, trial)
 

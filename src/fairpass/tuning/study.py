@@ -4,13 +4,12 @@ Each search signs its trials and records that it is alive, so that others can gi
 """
 
 import os
-import re
 import secrets
 import socket
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
@@ -19,20 +18,21 @@ from optuna.exceptions import OptunaError, StorageInternalError, UpdateFinishedT
 from optuna.storages import BaseStorage, InMemoryStorage, RDBStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from fairpass.errors import DataError
+from fairpass.tuning.database import connect, exclusive, masked
 
 BEAT, GRACE = 10.0, 60.0  # seconds between signs of life, and after which a search without one counts as dead
 OWNER, _ALIVE = "owner", "alive"  # attributes of a trial and of the study
-_SQLITE = "sqlite:///"
-_WAIT = 60  # seconds, while others write to the file
-_ATTEMPTS = 5  # processes that create the tables of a new file at the same time get in each other's way
+
+
+Lock = Callable[[], AbstractContextManager[None]]
 
 
 @contextmanager
-def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any) -> Iterator[tuple[Study, str]]:
-    """Begin a study or continue one; yield it and the name of this search in it.
+def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any) -> Iterator[tuple[Study, str, Lock]]:
+    """Begin a study or continue one; yield it, the name of this search in it, and the lock that its searches share.
 
     `storage` is a database URL or the path of an SQLite file, None for memory; `options` go to `optuna.create_study`.
     """
@@ -40,12 +40,16 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     backend = None
     try:
-        backend = InMemoryStorage() if storage is None else _connect(os.fspath(storage))
-        study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
+        backend = InMemoryStorage() if storage is None else connect(os.fspath(storage))
+        lock = partial(exclusive, backend.engine, name) if isinstance(backend, RDBStorage) else nullcontext
+        with lock():
+            study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
         with signs_of_life(study, backend) as owner:
-            yield study, owner
-    except StorageInternalError as error:
-        raise DataError(f"'storage' must be a database to write to (got {_shown(storage)}: {error})") from error
+            yield study, owner, lock
+    except (StorageInternalError, DBAPIError) as error:
+        raise DataError(
+            masked(f"'storage' must be a database to write to (got {storage!r}: {_reason(error)})")
+        ) from error
     finally:
         if isinstance(backend, RDBStorage):
             backend.remove_session()
@@ -53,25 +57,14 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
         optuna.logging.set_verbosity(level)
 
 
-def _connect(storage: str) -> RDBStorage:
-    url = storage if "://" in storage else f"{_SQLITE}{storage}"
-    is_file = url.startswith(_SQLITE)
-    if is_file:
-        Path(url.removeprefix(_SQLITE)).parent.mkdir(parents=True, exist_ok=True)
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            return RDBStorage(url, engine_kwargs={"connect_args": {"timeout": _WAIT}} if is_file else None)
-        except (ArgumentError, NoSuchModuleError, ImportError) as error:
-            raise ValueError(f"'storage' must be a file or a database URL (got {_shown(url)}: {error})") from None
-        except DatabaseError as error:
-            if attempt == _ATTEMPTS or not isinstance(error, OperationalError):
-                raise DataError(f"'storage' must be a database to write to (got {_shown(url)}: {error.orig})") from None
-            time.sleep(0.2 * attempt)
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _shown(storage: object) -> str:  # without its password
-    return repr(re.sub(r"://([^:/@]*):[^@]*@", r"://\1:***@", str(storage)))
+def _reason(error: BaseException) -> str:
+    """Return what the database said, such as that the disk is full; Optuna's own words guess at invalid data."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, DBAPIError):
+            return str(cause.orig)
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 @contextmanager
@@ -104,13 +97,11 @@ def give_up(study: Study, numbers: Iterable[int]) -> None:
             study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
 
 
-def running(study: Study) -> list[FrozenTrial]:
-    """Give up the trials of searches that are gone, and return the others that are running."""
+def give_up_lost(study: Study) -> None:
+    """Give up the trials of searches that are gone."""
     alive: dict[str, Any] = study.user_attrs
     found = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    lost = [trial for trial in found if _is_lost(trial, alive)]
-    give_up(study, [trial.number for trial in lost])
-    return [trial for trial in found if trial not in lost]
+    give_up(study, [trial.number for trial in found if _is_lost(trial, alive)])
 
 
 def _is_lost(trial: FrozenTrial, alive: dict[str, Any]) -> bool:

@@ -12,12 +12,13 @@ from fairpass.experiments.benchmark.tables import all_tables
 from fairpass.experiments.figures import write_all, write_figure
 from fairpass.experiments.texts import TEXTS, listed
 from fairpass.files import write_text
+from fairpass.plain_text import to_csv
 
 
 def write_benchmark(found: BenchmarkResults, directory: str | os.PathLike[str], reference: str) -> list[Path]:
     """Write all tables (.md, .tex, .csv) and figures (.png, .svg), and one row per graph, method and split."""
     written = write_all(all_tables(found, reference), all_figures(found), directory)
-    return [*written, write_text(Path(directory) / "results.csv", found.frame().to_csv(index=False))]
+    return [*written, write_text(Path(directory) / "results.csv", to_csv(found.frame()))]
 
 
 def benchmark_section(found: BenchmarkResults, docs: Path, figures: str, reference: str) -> Iterator[str]:

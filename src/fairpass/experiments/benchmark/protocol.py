@@ -14,6 +14,7 @@ from fairpass.errors import DataError
 from fairpass.experiments.texts import read_toml
 from fairpass.methods import method
 from fairpass.methods.registry import OWN
+from fairpass.parameters import MOST_SEEDS, check_count
 from fairpass.runs import Configuration, RunSpec
 
 _TOML = read_toml("benchmark.toml")
@@ -105,8 +106,7 @@ class Protocol:
     ) -> "Protocol":
         """Return the default protocol, or a part of it; a small graph has twice as many splits as a large one."""
         for name, value, least in (("splits", splits, 0), ("seeds", seeds, 1)):
-            if value < least:
-                raise ValueError(f"'{name}' must be at least {least} (got {value})")
+            check_count(name, value, least, MOST_SEEDS)
         chosen = list(dict.fromkeys(GRAPHS if graphs is None else graphs))
         for name in chosen:
             if name not in graph_names():

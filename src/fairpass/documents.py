@@ -1,0 +1,129 @@
+"""JSON files that programs read again: each has a checksum, and is read through a schema with bounds.
+
+A schema is a pydantic model (`Stored`) or a dataclass. Whatever is wrong with a file, reading it is a `DataError` that
+names it: bytes that are no text, text that is no JSON, a changed digit, a missing key, a wrong type, deep nesting.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from math import nan
+from pathlib import Path
+from types import GenericAlias
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from fairpass.errors import DataError
+from fairpass.files import PathLike, write_text
+
+T = TypeVar("T")
+
+CHECKSUM = "sha256"
+_SINCE = (0, 3)  # the first version whose files all have a checksum
+_LARGEST = 2**63
+_SHOWN = 200  # characters of a reason: a damaged file may have very long names
+
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+"""How a dataclass is read that is a schema, as its `__pydantic_config__`."""
+
+Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
+Seconds = Annotated[float, Field(ge=0)]
+Nan = Annotated[float, Field(allow_inf_nan=True), BeforeValidator(lambda value: nan if value is None else value)]
+"""A number that may be undefined: nan in memory, and null in a file."""
+Values = dict[str, Any]
+
+
+class Stored(BaseModel):
+    """What is in a file: known entries of known types."""
+
+    model_config = ConfigDict(frozen=True, **STRICT)
+
+
+def write_document(path: PathLike, document: Mapping[str, Any]) -> Path:
+    """Write a JSON file for people and programs to read; its entry `kind` should say what it is."""
+    return write_text(path, json.dumps(signed(document), indent=2, allow_nan=False) + "\n")
+
+
+def read_document(path: PathLike, kind: str | None, build: type[T] | Callable[[Values], T]) -> T:
+    """Return what a schema, or a function of the plain values, makes of a JSON file; or raise `DataError`.
+
+    The file's entry `kind` must say that it is one, unless its kind has no name.
+    """
+    try:
+        stored = parse(Path(path).read_bytes())
+        if kind is not None and stored.get("kind") != kind:
+            raise ValueError(f"it is a {stored.get('kind', 'foreign file')}"[:_SHOWN])
+        return validate(stored, build) if isinstance(build, type | GenericAlias) else build(stored)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"'{path}' must be a {kind or 'JSON'} file (damaged or not one: {error})") from None
+
+
+def signed(document: Mapping[str, Any]) -> Values:
+    """Return a document with the checksum of its content."""
+    plain = {name: value for name, value in document.items() if name != CHECKSUM}
+    return {**plain, CHECKSUM: _checksum(json.loads(json.dumps(plain, allow_nan=False)))}
+
+
+def parse(content: bytes | str) -> Values:
+    """Return the content of a signed document without its checksum, or raise `ValueError` with what is wrong."""
+    try:
+        stored = json.loads(content, parse_constant=_refuse, parse_int=_whole)
+        if not isinstance(stored, dict):
+            raise ValueError("it is no JSON object")
+        checksum = stored.pop(CHECKSUM, None)
+        if checksum is not None and checksum != _checksum(stored):
+            raise ValueError("its content is not what was written")
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if checksum is None and _version(stored) >= _SINCE:
+        raise ValueError("it has lost its checksum")
+    return stored
+
+
+def validate(stored: Values, schema: type[T]) -> T:
+    """Return what a schema makes of plain values, or raise `ValueError` with the first thing that is wrong."""
+    try:
+        # As JSON, because only there a strict schema takes a list for a tuple and an object for a dataclass.
+        of: Any = schema  # mypy knows no type that a cache takes
+        made: T = _adapter(of).validate_json(json.dumps(stored), strict=True)
+        return made
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    where = ".".join(map(str, first["loc"]))
+    reason = "is missing" if first["type"] == "missing" else f"is wrong: {first['msg']}"
+    raise ValueError(f"'{where}' {reason}"[:_SHOWN])
+
+
+@cache
+def _adapter(schema: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(schema)
+
+
+def _checksum(plain: Any) -> str:
+    """Return a digest of plain values that depends neither on the order of keys nor on space."""
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _version(stored: Values) -> tuple[int, ...]:
+    """Return the version of fairpass that wrote a document, as far as it says."""
+    environment = stored.get("environment")
+    written = environment.get("fairpass") if isinstance(environment, dict) else stored.get("version")
+    found = re.match(r"(\d{1,9})\.(\d{1,9})", written) if isinstance(written, str) else None
+    return tuple(map(int, found.groups())) if found else (0, 0)
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _whole(digits: str) -> int:
+    number = int(digits)  # with thousands of digits, Python raises `ValueError` itself
+    if not -_LARGEST <= number < _LARGEST:
+        raise ValueError(f"a number is too large ({digits[:20]}...)")
+    return number

@@ -1,0 +1,140 @@
+"""The header of a model file: its schema, and whether the stored tensors fit it before a network is built."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from torch_geometric.data import Data
+
+from fairpass.documents import Count, Stored, Values, validate
+from fairpass.metrics.group_thresholds import GroupThresholds
+from fairpass.training import EpochRecord, Program, Task
+
+_MOST = 1_000  # classes, or groups: a network is built for all of them
+_LARGEST = 10_000_000  # any whole number among the hyper-parameters
+_PARTS = 50  # parts of a network for each stored tensor; most have one or two
+
+Few = Annotated[int, Field(ge=2, le=_MOST)]
+
+
+class Sizes(Stored):
+    """What a program is built from; see `RememberedTask`."""
+
+    num_features: Annotated[int, Field(ge=1)]
+    num_classes: Few
+    num_groups: Few
+    group_sizes: list[Count]
+    sens_column: Count | None
+    feature_names: list[str]
+    label_names: list[str]
+    group_names: list[str]
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        for what, names, number in (
+            ("features", self.feature_names, self.num_features),
+            ("classes", self.label_names, self.num_classes),
+            ("groups", self.group_names or self.group_sizes, self.num_groups),
+        ):
+            if len(names) > number or (what == "features" and names and len(names) < number):
+                raise ValueError(f"there must be {number} {what} (got names or sizes of {len(names)})")
+        return self
+
+
+class Header(Stored, extra="ignore"):
+    """Everything about a fitted classifier but its tensors."""
+
+    method: str
+    parameters: Values
+    training: Values
+    sizes: Sizes
+    fingerprint: str
+    provenance: Values | None
+    versions: dict[str, str]
+    threshold: float | None
+    epoch: Count
+    history: Annotated[list[EpochRecord], Field(min_length=1)]
+    chosen: Values | None = None
+    candidates: list[Values] = Field(default_factory=list)
+    group_thresholds: GroupThresholds | None = None
+    validation: Values = Field(default_factory=dict)
+    promise: Values | None = None
+
+    @model_validator(mode="after")
+    def _numbers_are_sensible(self) -> Self:
+        if self.epoch >= len(self.history):
+            raise ValueError(f"'epoch' must be one of {len(self.history)} (got {self.epoch})")
+        for name, value in {**self.parameters, **(self.chosen or {})}.items():
+            if isinstance(value, int) and abs(value) > _LARGEST:
+                raise ValueError(f"'{name}' must be at most {_LARGEST:,} (got {value})")
+        return self
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Raise `ValueError` with what is wrong with a header."""
+    validate(dict(header), Header)
+
+
+def check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) -> None:
+    """Raise `ValueError` unless a program, built without memory, has parameters of the shapes that are stored."""
+    try:
+        with torch.device("meta"), _at_most(_PARTS * (_PARTS + len(tensors))):
+            program = build()
+    except RuntimeError:  # a method of another package that cannot be built so
+        return
+    for name, parameter in program.named_parameters():
+        stored = tensors.get(name)
+        if stored is None or stored.shape != parameter.shape:
+            found = "none" if stored is None else tuple(stored.shape)
+            raise ValueError(f"there must be a tensor '{name}' of shape {tuple(parameter.shape)} (got {found})")
+
+
+@torch.no_grad()
+def try_out(program: Program, num_features: int) -> None:
+    """Let a program that was read score three nodes; wrong types or shapes of buffers are a `RuntimeError` or so."""
+    if num_features > _LARGEST:
+        return
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    few = Data(x=torch.zeros(3, num_features), edge_index=edges, sens=torch.tensor([0, 1, 0]))
+    # An error of its own means that three nodes are too few for the method, which is no fault of the file.
+    with _quiet(), suppress(ValueError):
+        program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    log = logging.getLogger(__package__)
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+@contextmanager
+def _at_most(limit: int) -> Iterator[None]:
+    """Stop the building of a network, in this thread, that has far more parts than there are tensors to fill it."""
+    thread, parts = threading.get_ident(), 0
+
+    def count(module: nn.Module, name: str, part: object) -> None:
+        nonlocal parts
+        parts += threading.get_ident() == thread
+        if parts > limit:
+            raise ValueError(f"the network must have parts for its tensors only (got more than {limit:,})")
+
+    hooks = [register_module_module_registration_hook(count), register_module_parameter_registration_hook(count)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,67 @@
+"""Text from tables and options, made harmless where it goes: a terminal, a spreadsheet, the name of a directory."""
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and newline
+_REORDERING = "\u2028-\u202e\u2066-\u2069"  # other ends of a line, and what reverses the direction of all that follows
+_UNPRINTABLE = re.compile(f"[{_CONTROLS}{_REORDERING}]")
+_LONGEST_NAME = 200  # bytes; file systems allow 255, and files in the directory have names of their own
+
+# Spreadsheets compute a cell that begins with one of these; those of full width count as well in some languages.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def printable(text: str) -> str:
+    """Return text with a replacement character for everything that would control a terminal."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def escaped(text: str) -> str:
+    r"""Return text with `\\u001b` for a character that `printable` would replace; JSON and TOML read it back."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def check_name(argument: str, name: str) -> str:
+    """Return a name that is fit for a directory of its own, or raise `ValueError`."""
+    if name.strip() in ("", ".", "..") or name != printable(name) or re.search(r"[/\\\t\n]", name):
+        raise ValueError(f"'{argument}' must be a name for a directory, without separators (got {name!r})")
+    if len(name.encode(errors="replace")) > _LONGEST_NAME:
+        raise ValueError(f"'{argument}' must be a name of at most {_LONGEST_NAME} bytes (got {name[:20] + '...'!r})")
+    return name
+
+
+def as_name(text: str, otherwise: str) -> str:
+    """Return text as a name that `check_name` accepts, `otherwise` if nothing of it is left."""
+    kept = re.sub(r"[/\\\t\n]", "_", _UNPRINTABLE.sub("_", text))
+    kept = kept.encode(errors="replace")[:_LONGEST_NAME].decode(errors="ignore").strip()
+    return otherwise if kept in ("", ".", "..") else kept
+
+
+def spreadsheet_cell(text: str) -> str:
+    """Return text that a spreadsheet shows and does not compute: an apostrophe stands before a possible formula.
+
+    Numbers stay as they are. `text_of_cell` is the inverse: a text that already has apostrophes gets one more.
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def text_of_cell(cell: str) -> str:
+    """Return the text that `spreadsheet_cell` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def to_csv(table: "pd.DataFrame") -> str:
+    """Return a table as CSV without its index; texts are spreadsheet cells, also those of the header."""
+    named = table.rename(columns=lambda name: spreadsheet_cell(name) if isinstance(name, str) else name)
+    for number in range(named.shape[1]):
+        column = named.iloc[:, number]
+        if column.dtype.kind not in "biufcM":
+            cells = [spreadsheet_cell(value) if isinstance(value, str) else value for value in column]
+            named.isetitem(number, cells)
+    text: str = named.to_csv(index=False, lineterminator="\n")
+    return text

@@ -1,0 +1,109 @@
+"""Which configurations a search takes: none twice, and no more than asked for, however many searches share a study.
+
+Every trial has a place, and all that is random about its configuration depends on the place. A trial that is lost gives
+its place back, so an interrupted search proposes what it would have proposed without the interruption.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from fairpass.tuning.spaces import Configurations
+from fairpass.tuning.strategies import SeededSampler, distribution
+from fairpass.tuning.study import OWNER, give_up, give_up_lost
+
+ERROR = "error"  # why a trial failed, if for a reason of its own
+_PLACE = "place"
+
+
+def place_of(trial: FrozenTrial) -> int:
+    place: int = trial.user_attrs.get(_PLACE, trial.number)
+    return place
+
+
+def is_finished(trial: FrozenTrial) -> bool:
+    """Return whether a trial counts: it is complete, stopped early, or failed for a reason of its own."""
+    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or ERROR in trial.user_attrs
+
+
+def finished(study: Study) -> list[FrozenTrial]:
+    return [trial for trial in study.get_trials(deepcopy=False) if is_finished(trial)]
+
+
+@dataclass
+class Claims:
+    """Begins trials for one search."""
+
+    study: Study
+    owner: str  # name of the search in the study
+    lock: Callable[[], AbstractContextManager[None]]  # held while trials are begun
+    configurations: Configurations
+    sampler: SeededSampler
+    grid: Sequence[Mapping[str, Any]] | None  # all configurations, in order; None: the sampler proposes
+    limit: int | None  # trials of the study, of all searches
+    batch: int  # trials that are begun at once, at most
+    side_by_side: bool = False  # whether also those that train alone are begun in batches
+    others: int = 0  # trials of other searches that were running when trials were last begun
+
+    def take(self, size: int) -> list[Trial]:
+        """Begin up to `size` trials that train as one population; one if its classifier trains alone."""
+        claimed: list[Trial] = []
+        varied = {name: distribution(each) for name, each in self.configurations.varied.items()}
+        try:
+            with self.lock():
+                # Others sign theirs before they release the lock, unless they are killed.
+                begun = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+                give_up(self.study, [trial.number for trial in begun if OWNER not in trial.user_attrs])
+                give_up_lost(self.study)
+                # In one look: between two of them a running trial may become a finished one, and be in neither.
+                trials = self.study.get_trials(deepcopy=False)
+                taken = [each for each in trials if is_finished(each) or each.state == TrialState.RUNNING]
+                self.others = sum(each.state == TrialState.RUNNING for each in taken)
+                places = {place_of(trial) for trial in taken}
+                untried = self._untried(taken)
+                size = size if self.limit is None else min(size, self.limit - len(taken))
+                while len(claimed) < size:
+                    place = next(place for place in count() if place not in places)
+                    prescribed = self._prescribe(claimed, place, untried)
+                    if prescribed is None:
+                        break
+                    self.sampler.fixed, self.sampler.place = prescribed, place
+                    trial = self.study.ask(varied)
+                    claimed.append(trial)
+                    trial.set_user_attr(_PLACE, place)
+                    trial.set_user_attr(OWNER, self.owner)
+                    places.add(place)
+                    untried = [values for values in untried if values != prescribed]
+                    if self.configurations.classifier(trial.params).trains_alone and not self.side_by_side:
+                        break
+        except BaseException:
+            give_up(self.study, [trial.number for trial in claimed])
+            raise
+        return claimed
+
+    def _untried(self, taken: Sequence[FrozenTrial]) -> list[Mapping[str, Any]]:
+        tried = {frozenset(trial.params.items()) for trial in taken}
+        return [values for values in self.grid or () if frozenset(values.items()) not in tried]
+
+    def _prescribe(
+        self, claimed: Sequence[Trial], place: int, untried: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Any] | None:
+        """Return the values that the next trial must have; None if the grid has no more with these."""
+        shape = {}
+        if claimed and not self.configurations.classifier(claimed[0].params).trains_alone:
+            shape = {name: claimed[0].params[name] for name in self.configurations.shape()}
+        if self.grid is not None:
+            return next((values for values in untried if shape.items() <= values.items()), None)
+        default = self.configurations.default()
+        if place == 0:
+            return default  # so that the result is never worse than without a search
+        alone = self.configurations.classifier(default).trains_alone
+        if not claimed and not alone and place < self.batch:
+            # The first population has the default's shape, also if the default was trained alone, to measure its time.
+            return {name: default[name] for name in self.configurations.shape() if name in default}
+        return shape

@@ -1,0 +1,131 @@
+"""The database of a study: its URL, the connection, and a lock for what only one search may do at a time."""
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from optuna.storages import RDBStorage
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from fairpass.errors import DataError
+
+_SQLITE = "sqlite:///"
+_REACHABLE = 10  # seconds until a server without an answer counts as wrong
+_WAIT = 60  # seconds, while others write or hold the lock
+
+
+def connect(storage: str) -> RDBStorage:
+    """Open the database at a URL, or the SQLite file at a path, and create Optuna's tables if it has none."""
+    url = database_url(storage)
+    options: dict[str, Any] = {"connect_args": {"connect_timeout": _REACHABLE}}
+    if url.startswith(_SQLITE):
+        path = url.removeprefix(_SQLITE) if "://" in storage else storage
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        # By its path, which may have marks that mean something in a URL.
+        options = {"creator": partial(sqlite3.connect, path, timeout=_WAIT, check_same_thread=False)}
+    engine = None
+    try:
+        engine = create_engine(url, **options)
+        with exclusive(engine, "tables"):  # processes that create them at the same time get in each other's way
+            return RDBStorage(url.replace("{", "{{").replace("}", "}}"), engine_kwargs=options)  # it formats the URL
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        hint = "pip install 'fairpass[postgresql]': " if url.startswith("postgresql") else ""
+        raise ValueError(masked(f"'storage' must be a file or a database URL (got {url!r}: {hint}{error})")) from None
+    except DBAPIError as error:
+        raise DataError(masked(f"'storage' must be a database to write to (got {url!r}: {error.orig})")) from None
+    finally:
+        if engine is not None:
+            engine.dispose()
+
+
+def database_url(storage: str) -> str:
+    """Return the URL of a path, or a URL with the driver that fairpass[postgresql] installs."""
+    if "://" not in storage:
+        return f"{_SQLITE}{storage.replace('?', '_')}"
+    scheme, _, rest = storage.partition("://")
+    if scheme in ("postgresql", "postgres"):
+        # SQLAlchemy's own choice is an older driver; it is left to those who have only that.
+        scheme = "postgresql" if find_spec("psycopg") is None and find_spec("psycopg2") else "postgresql+psycopg"
+    return f"{scheme}://{rest}"
+
+
+def masked(message: str) -> str:
+    """Return a message without the passwords of the URLs in it."""
+    return re.sub(r"(://[^:/@\s]*):\S*@|(password=)[^&\s'\")]*", _mask, message)
+
+
+def _mask(found: "re.Match[str]") -> str:
+    return f"{found[1]}:***@" if found[1] is not None else f"{found[2]}***"
+
+
+@contextmanager
+def exclusive(engine: Engine, name: str) -> Iterator[None]:
+    """Do something as the only process that has the lock of this name; it is free again if a process is killed.
+
+    SQLite has one lock for all names, a file beside its own. Other databases than it, PostgreSQL and MySQL have none.
+    """
+    if engine.dialect.name == "sqlite" and engine.url.database:
+        with _locked_file(Path(engine.url.database)):
+            yield
+    elif engine.dialect.name in _LOCKS:
+        with _locked_session(engine, name):
+            yield
+    else:
+        yield
+
+
+# Locks of a session: the server gives them back if the connection ends.
+_LOCKS = {
+    "postgresql": (
+        ("SELECT set_config('lock_timeout', (1000 * :wait) || 'ms', false)", "SELECT pg_advisory_lock(:number)"),
+        "SELECT pg_advisory_unlock(:number)",
+    ),
+    "mysql": (("SELECT GET_LOCK(:name, :wait)",), "SELECT RELEASE_LOCK(:name)"),
+    "mariadb": (("SELECT GET_LOCK(:name, :wait)",), "SELECT RELEASE_LOCK(:name)"),
+}
+
+
+@contextmanager
+def _locked_session(engine: Engine, name: str) -> Iterator[None]:
+    key = hashlib.sha256(f"fairpass {name}".encode()).digest()[:8]
+    values = {"number": int.from_bytes(key, signed=True), "name": key.hex(), "wait": _WAIT}
+    take, release = _LOCKS[engine.dialect.name]
+    with ExitStack() as stack:
+        try:
+            # Without a transaction, which would keep others from changing tables.
+            connection = stack.enter_context(engine.connect().execution_options(isolation_level="AUTOCOMMIT"))
+            answers = [connection.execute(text(statement), values).scalar() for statement in take]
+        except DBAPIError as error:
+            raise DataError(
+                masked(f"'storage' must be a database to write to (got {engine.url}: {error.orig})")
+            ) from None
+        if answers[-1] == 0:
+            raise DataError(f"'storage' must be free within {_WAIT} s (another search holds the lock of {engine.url})")
+        stack.callback(connection.execute, text(release), values)
+        yield
+
+
+@contextmanager
+def _locked_file(path: Path) -> Iterator[None]:
+    lock = path.with_name(f"{path.name}.lock")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(FileLock(lock, timeout=_WAIT))
+        except Timeout:
+            raise DataError(f"'storage' must be free within {_WAIT} s (another search holds {str(lock)!r})") from None
+        # While it is held: who opens it at this moment notices, and tries again.
+        stack.callback(_remove, lock)
+        yield
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # on Windows the lock removes it later
+        path.unlink()

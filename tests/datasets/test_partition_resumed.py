@@ -1,0 +1,136 @@
+"""What is killed, or runs out of space, leaves no damage, and the same call finishes it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from fairpass.datasets.out_of_core.engine import Engine
+from fairpass.datasets.out_of_core.partition import partition
+from fairpass.datasets.parts import Manifest
+from fairpass.errors import DataError
+from fairpass.files import sha256
+
+OPTIONS: dict[str, Any] = {"label": "hired", "sensitive": "sex", "parts": 2, "memory": "600MB"}
+
+# Dies at a call of `os.fsync`: a file is written then, but does not have its name yet.
+CHILD = """
+import os, resource, signal, sys
+from fairpass.datasets.out_of_core.partition import partition
+nodes, edges, out, dies_at, file_size = sys.argv[1:]
+calls, fsync = 0, os.fsync
+def counted(file):
+    global calls
+    calls += 1
+    if calls == int(dies_at):
+        os.kill(os.getpid(), signal.SIGKILL)
+    fsync(file)
+os.fsync = counted
+if int(file_size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(file_size), resource.RLIM_INFINITY))
+partition(nodes, edges, out, label="hired", sensitive="sex", parts=2, memory="600MB")
+"""
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[Path, Path]:
+    rows = range(600)
+    people = {"age": rows, "pay": [f"${row}" for row in rows], "sex": ["f", "m", "m"] * 200, "hired": [0, 1] * 300}
+    pd.DataFrame(people).to_csv(tmp_path / "nodes.csv", index=False)
+    friends = {
+        "a": [row for row in rows for _ in range(8)],
+        "b": [(7 * row + k) % 600 for row in rows for k in range(8)],
+    }
+    pd.DataFrame(friends).to_parquet(tmp_path / "edges.parquet")
+    return tmp_path / "nodes.csv", tmp_path / "edges.parquet"
+
+
+def run(
+    tables: tuple[Path, Path], out: Path, *, dies_at: int = 0, file_size: int = 0
+) -> "subprocess.CompletedProcess[str]":
+    arguments = [*map(str, tables), str(out), str(dies_at), str(file_size)]
+    return subprocess.run(
+        [sys.executable, "-c", CHILD, *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def files_of(directory: Path) -> dict[str, str]:
+    return {str(path.relative_to(directory)): sha256(path) for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_a_partition_that_was_killed_goes_on_to_the_same_files(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    partition(*tables, whole, **OPTIONS)
+    before = files_of(tmp_path)
+    kept: dict[Path, int] = {}
+    for dies_at in (9, 12, 20):  # files that are done are not written again: every session gets further
+        assert run(tables, killed, dies_at=dies_at).returncode == -signal.SIGKILL
+        assert not (killed / "manifest.json").exists()
+        found = {path: path.stat().st_mtime_ns for path in killed.rglob("*.json")}
+        assert kept.items() <= found.items()
+        assert len(found) > len(kept)
+        kept = found
+    partition(*tables, killed, **OPTIONS)
+    assert files_of(killed) == files_of(whole)
+    assert before.items() <= files_of(tmp_path).items()
+
+
+def test_a_file_that_cannot_be_written_leaves_the_rest_whole(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    whole, failed = tmp_path / "whole", tmp_path / "failed"
+    partition(*tables, whole, **OPTIONS)
+    before = files_of(tmp_path)
+    for file_size in (4_000, 12_000):  # an early and a later file are too large
+        child = run(tables, failed, file_size=file_size)
+        assert child.returncode == 1
+        assert "Error" in child.stderr.splitlines()[-1]
+        assert before.items() <= files_of(tmp_path).items()
+        assert not (failed / "manifest.json").exists()
+        assert not list(failed.rglob(".*.tmp"))
+    partition(*tables, failed, **OPTIONS)
+    assert files_of(failed) == files_of(whole)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no file that is always full")
+def test_a_full_disk_is_called_so(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, 10**9) as engine, pytest.raises(OSError, match="No space left on device"):
+        engine.rows("COPY (SELECT range FROM range(1000000)) TO '/dev/full' (FORMAT parquet, USE_TMP_FILE false)")
+
+
+def test_a_finished_partition_is_not_made_again(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    manifest = partition(*tables, tmp_path / "parts", **OPTIONS)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("*")}
+    assert partition(*tables, tmp_path / "parts", **OPTIONS | {"memory": "1GB"}) == manifest
+    assert {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("*") if path.is_file()
+    }.items() <= before.items()
+
+
+def test_a_directory_of_another_call_is_refused(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    partition(*tables, tmp_path / "parts", **OPTIONS)
+    before = files_of(tmp_path / "parts")
+    with pytest.raises(
+        DataError, match=r"'out' must be a new directory, or that of the same command \(in .* 'parts' was"
+    ):
+        partition(*tables, tmp_path / "parts", **OPTIONS | {"parts": 3})
+    with pytest.raises(DataError, match="'options' was different"):
+        partition(*tables, tmp_path / "parts", **OPTIONS, drop=["age"])
+    os.utime(tables[1], ns=(1, 1))
+    with pytest.raises(DataError, match="'edges' was different"):
+        partition(*tables, tmp_path / "parts", **OPTIONS)
+    assert files_of(tmp_path / "parts") == before
+    assert Manifest.read(tmp_path / "parts").parts == 2
+
+
+def test_a_directory_with_other_files_is_refused(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "note.txt").write_text("mine")
+    with pytest.raises(DataError, match="'out' must be a new or empty directory"):
+        partition(*tables, tmp_path / "notes", **OPTIONS)
+    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["note.txt"]

@@ -1,0 +1,97 @@
+"""Files are whole or absent, name themselves when the disk is full, and leave nothing behind."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fairpass.errors import DataError
+from fairpass.files import atomic_path, write_bytes, write_text
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from fairpass.files import atomic_path
+with atomic_path(sys.argv[1]) as temporary:
+    temporary.write_bytes(b"half")
+    if sys.argv[2] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_writer(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, target, "kill"], timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 1
+    assert not target.exists()
+    write_text(tmp_path / "other", "whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+    target, command = tmp_path / "file", [sys.executable, "-c", KILLED_WHILE_WRITING]
+    with subprocess.Popen([*command, target, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        write_text(tmp_path / "other", "whole")
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "other"]
+    assert target.read_bytes() == b"half"
+
+
+def test_nested_writing_into_one_directory(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "a") as first, atomic_path(tmp_path / "b") as second:
+        write_text(tmp_path / "c", "c")
+        first.write_text("a")
+        second.write_text("b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
+
+
+def test_the_directory_is_synced_after_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[str, bool]] = []
+
+    def note(descriptor: int) -> None:
+        synced.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), (tmp_path / "file").exists()))
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("needs /proc")
+    monkeypatch.setattr(os, "fsync", note)
+    write_text(tmp_path / "file", "x")
+    assert [exists for _, exists in synced] == [False, True]
+    assert synced[1][0] == str(tmp_path.resolve())
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size, as if the disk were full. Not a fixture: pytest may write to a file, too."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_leaves_the_old_file_and_names_it(tmp_path: Path) -> None:
+    target = write_text(tmp_path / "file", "old")
+    with pytest.raises(OSError, match=r"File too large: '.*/file'"), largest_file(10_000):
+        write_bytes(target, bytes(10_001))
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_errors_of_others_pass_unchanged(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="odd"), atomic_path(tmp_path / "file"):
+        raise DataError("odd")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,102 @@
+"""One holder at a time, among threads and processes; a killed holder holds nothing."""
+
+import logging
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fairpass.locks import Locks, lock_file
+
+HOLD = """
+import sys
+from fairpass.locks import Locks
+locks = Locks(sys.argv[1])
+print(all([locks.acquire(name) for name in sys.argv[2:]]), flush=True)
+sys.stdin.read()
+"""
+
+COUNT = """
+import sys
+from pathlib import Path
+from fairpass.locks import Locks
+number = Path(sys.argv[2])
+for _ in range(50):
+    with Locks(sys.argv[1]).hold("count"):
+        number.write_text(str(int(number.read_text()) + 1))
+"""
+
+
+def start(script: str, *arguments: object) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_lock_is_held_once_and_the_file_goes_with_it(tmp_path: Path) -> None:
+    locks = Locks(tmp_path / "new" / ".lock")
+    assert locks.acquire("a")
+    assert locks.acquire("a")
+    assert locks.acquire("b")
+    with ThreadPoolExecutor(1) as thread:
+        assert not thread.submit(locks.acquire, "a").result()
+        assert thread.submit(locks.is_free, "c").result()
+    for name in ("a", "a", "b"):
+        assert locks.path.exists()
+        locks.release(name)
+    assert not locks.path.exists()
+
+
+def test_another_process_is_kept_out_by_name_until_it_is_killed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    locks = Locks(tmp_path / ".lock")
+    with start(HOLD, locks.path, "a", "b") as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        assert not locks.acquire("a")
+        assert locks.acquire("c")
+        if sys.platform == "linux":
+            assert locks.holder("a") == f"process {other.pid}"
+        other.kill()
+        other.wait(120)
+        with locks.hold("a", "waiting for {}".format), locks.hold("b"):
+            locks.release("c")
+    assert not locks.path.exists()
+    assert not caplog.records
+
+
+def test_who_has_to_wait_is_told_for_whom(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    locks = Locks(tmp_path / ".lock")
+    with start(HOLD, locks.path, "a") as other, ThreadPoolExecutor(1) as thread, caplog.at_level(logging.WARNING):
+        assert other.stdout is not None
+        other.stdout.readline()
+
+        def wait() -> None:
+            with locks.hold("a", "waiting for {}".format):
+                pass
+
+        waiting = thread.submit(wait)
+        deadline = time.monotonic() + 120
+        while not caplog.records and time.monotonic() < deadline:
+            time.sleep(0.01)
+        other.communicate(timeout=120)
+        waiting.result(120)
+    assert [record.getMessage().startswith("waiting for ") for record in caplog.records] == [True]
+
+
+def test_nothing_is_lost_between_four_processes(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    number.write_text("0")
+    processes = [start(COUNT, tmp_path / ".lock", number) for _ in range(4)]
+    assert [process.wait(300) for process in processes] == [0] * 4
+    for process in processes:
+        process.communicate()
+    assert number.read_text() == "200"
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_the_locks_of_a_file_are_beside_it() -> None:
+    assert lock_file("results/R.json") == Path("results/.R.json.lock")

@@ -1,0 +1,184 @@
+"""The database of a study, on a file and on a real PostgreSQL: shared by processes, quick to refuse, discreet."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
+from sqlalchemy import create_engine
+from tests.tuning import sharing
+from torch_geometric.data import Data
+from typer.testing import CliRunner
+
+from fairpass.cli.app import app
+from fairpass.errors import DataError
+from fairpass.tuning import Choice, Tuned, tune
+from fairpass.tuning.database import connect, database_url, exclusive, masked
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 300  # seconds; about ten are needed
+
+
+def server_program(name: str) -> str | None:
+    """Return the path of one of PostgreSQL's programs; Debian keeps them out of the way."""
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(found[-1]) if found else shutil.which(name)
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    """Return the URL, with a password, of an empty server that listens only at a socket in a temporary directory."""
+    initdb, control = server_program("initdb"), server_program("pg_ctl")
+    if initdb is None or control is None:
+        pytest.skip("PostgreSQL is not installed")
+    # The server refuses to run as root. Debian's package has a user for it.
+    is_root = os.name == "posix" and os.getuid() == 0
+    if is_root and (shutil.which("runuser") is None or "\npostgres:" not in Path("/etc/passwd").read_text()):
+        pytest.skip("PostgreSQL needs another user than root, and there is none for it")
+    prefix = ["runuser", "-u", "postgres", "--"] if is_root else []
+    directory = Path(tempfile.mkdtemp(prefix="fairpass-pg-", dir="/tmp"))  # a socket's path must be short
+    if is_root:
+        shutil.chown(directory, "postgres")
+
+    def call(*command: str) -> None:
+        done = subprocess.run([*prefix, *command], capture_output=True, text=True, cwd=directory, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    data, log = str(directory / "data"), str(directory / "log")
+    options = f"-c listen_addresses='' -c unix_socket_directories={directory} -c fsync=off"
+    try:
+        call(initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        call(control, "-D", data, "-l", log, "-o", options, "-w", "-t", str(PATIENCE), "start")
+        try:
+            yield f"postgresql://postgres:hush@/postgres?host={directory}"
+        finally:
+            call(control, "-D", data, "-m", "immediate", "-w", "-t", str(PATIENCE), "stop")
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgresql":
+        found: str = request.getfixturevalue("postgresql")
+        return found
+    return str(tmp_path / "study.db")
+
+
+@contextmanager
+def study_storage(storage: str) -> Iterator[RDBStorage]:
+    opened = connect(storage)
+    try:
+        yield opened
+    finally:
+        opened.remove_session()
+        opened.engine.dispose()
+
+
+@pytest.mark.slow
+def test_processes_share_a_study_exactly(storage: str) -> None:
+    command = [sys.executable, "-m", "tests.tuning.sharing", storage]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for searches in found.values():
+        assert len(searches) == sharing.PROCESSES
+        assert all(each == searches[0] for each in searches)  # each knows the whole
+    # Every setting of the grid, none twice; otherwise as many as were asked for; and no trial was begun in vain.
+    with study_storage(storage) as opened:
+        tried = {}
+        for name in optuna.get_all_study_names(opened):
+            trials = optuna.load_study(study_name=name, storage=opened).trials
+            assert {trial.state for trial in trials} <= {TrialState.COMPLETE, TrialState.PRUNED}
+            assert len({str(trial.params) for trial in trials}) == len(trials)
+            tried[len(trials[0].params)] = len(trials)
+    assert tried == {2: 4 * 3, 1: sharing.TRIALS}
+    assert len(found["nsga2"][0]) == sharing.TRIALS
+
+
+def test_a_password_is_nowhere_in_the_results(postgresql: str, tmp_path: Path) -> None:
+    command = ["tune", "german", "--method", "gcn", "--epochs", "2", "--seeds", "1", "--trials", "2"]
+    result = CliRunner().invoke(app, [*command, "--storage", postgresql, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "hush" not in result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.png", "front.svg", "tuned.json"]
+    assert "hush" not in (tmp_path / "tuned.json").read_text()
+    assert len(Tuned.load(tmp_path / "tuned.json").points) == 2
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1/studies", "/studies?host=/nowhere"], ids=["no server", "no socket"])
+def test_a_server_that_is_not_there_is_an_error(graph: Data, address: str) -> None:
+    with pytest.raises(DataError, match=r"'storage' must be a database to write to \(got .*me:\*\*\*@") as caught:
+        tune(graph, "gcn", budget=1, storage=f"postgresql://me:hush@{address}")
+    assert "hush" not in str(caught.value)
+
+
+def test_a_missing_driver_is_named(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.setattr("fairpass.tuning.database.find_spec", lambda _: None)
+    with pytest.raises(ValueError, match=r"'storage' must be .* pip install 'fairpass\[postgresql\]'"):
+        tune(graph, "gcn", budget=1, storage="postgresql://me@127.0.0.1:1/studies")
+
+
+@pytest.mark.parametrize(
+    ("storage", "url"),
+    [
+        ("study.db", "sqlite:///study.db"),
+        ("/tmp/study.db", "sqlite:////tmp/study.db"),
+        ("sqlite:///study.db", "sqlite:///study.db"),
+        ("postgresql://me@host/db", "postgresql+psycopg://me@host/db"),
+        ("postgres://me@host/db", "postgresql+psycopg://me@host/db"),
+        ("postgresql+psycopg2://me@host/db", "postgresql+psycopg2://me@host/db"),
+        ("mysql+pymysql://me@host/db", "mysql+pymysql://me@host/db"),
+    ],
+)
+def test_urls(storage: str, url: str) -> None:
+    assert database_url(storage) == url
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("got 'postgresql://me:hush@host/db'", "got 'postgresql://me:***@host/db'"),
+        ("postgresql://me:hu@sh@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://host/db?user=me&password=hush&x=1", "postgresql://host/db?user=me&password=***&x=1"),
+        ("postgresql://me@host:5432/db", "postgresql://me@host:5432/db"),
+        ("sqlite:///study.db", "sqlite:///study.db"),
+    ],
+)
+def test_passwords_are_masked(message: str, shown: str) -> None:
+    assert masked(message) == shown
+
+
+def test_a_lock_is_exclusive_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairpass.tuning.database._WAIT", 0.1)
+    first, second = (create_engine(f"sqlite:///{tmp_path}/study.db") for _ in range(2))
+    refused = pytest.raises(DataError, match=r"'storage' must be free .* holds '.*study.db.lock'")
+    with exclusive(first, "a"), refused, exclusive(second, "a"):
+        pass
+    with exclusive(second, "a"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_search_goes_on_as_if_nothing_had_happened(graph: Data, tmp_path: Path) -> None:
+    """Also if the very first batch is lost, and with it the default configuration."""
+    settings = {"budget": 10, "seeds": 1, "fixed": {"epochs": 2}, "space": {"hidden": Choice(*range(2, 40))}}
+    whole = tune(graph, "gcn", **settings)  # type: ignore[arg-type] # settings
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            tune(graph, "gcn", storage=tmp_path / "study.db", callback=interrupt, **settings)  # type: ignore[arg-type] # settings
+    assert tune(graph, "gcn", storage=tmp_path / "study.db", **settings).points == whole.points  # type: ignore[arg-type] # settings

@@ -81,10 +81,10 @@ def test_at_least_each_layer_sends_its_columns_forth_and_back() -> None:
 
 def test_a_plan_is_computing_and_network_and_waiting() -> None:
     messages = {"reduce": 40.0, "exchange": 5.0, "gather": 1.0}
-    costs = Costs(epoch=0.01, node=8e-7, edge=8e-9, node_bytes=100, edge_bytes=10, messages=messages)
+    costs = Costs(epoch=0.01, node=8e-7, edge=8e-9, node_bytes=100, edge_bytes=10, messages=messages, out_of_cache=2)
     each = Machines(thread_speed_up=8, bytes_per_second=1e9, hop=1e-4, dollars_per_hour=3.6)
     row: dict[str, Any] = {**planned(4_000_000, 4, "random", 0.5, costs, each)}
-    assert row["computing, s"] == pytest.approx(0.01 + (0.8 + 0.16) / 8)
+    assert row["computing, s"] == pytest.approx(0.01 + 2 * (0.8 + 0.16) / 8)
     assert row["network, s"] == pytest.approx((5 * 4 * 0.5e6 + 4 * 0.75e6) / 1e9)
     assert row["waiting, s"] == pytest.approx((3 * (80 + 1) + 5) * 1e-4)
     assert row["fit, $"] == pytest.approx(300 * row["epoch, s"] * 4 * 3.6 / 3600)

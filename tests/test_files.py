@@ -60,7 +60,7 @@ def test_the_directory_is_synced_after_the_rename(tmp_path: Path, monkeypatch: p
     synced: list[tuple[str, bool]] = []
 
     def note(descriptor: int) -> None:
-        synced.append((os.readlink(f"/proc/self/fd/{descriptor}"), (tmp_path / "file").exists()))
+        synced.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), (tmp_path / "file").exists()))
 
     if not Path("/proc/self/fd").exists():
         pytest.skip("needs /proc")

@@ -244,7 +244,7 @@ class NodeClassifier(Estimator, ABC):
             program.load_state_dict(stored)
             program.eval().check_state()
             if not code:
-                try_out(program, header["sizes"]["num_features"])
+                try_out(program, header["sizes"])
             model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
             _ = model.promise_  # raises if it cannot be read
         except _ODD as error:

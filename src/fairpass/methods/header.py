@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Annotated, Any, Self
@@ -99,15 +100,18 @@ def check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) ->
 
 
 @torch.no_grad()
-def try_out(program: Program, num_features: int) -> None:
+def try_out(program: Program, sizes: Mapping[str, Any]) -> None:
     """Let a program that was read score three nodes; wrong types or shapes of buffers are a `RuntimeError` or so."""
+    num_features, expected = sizes["num_features"], (3, sizes["num_classes"])
     if num_features > _LARGEST:
         return
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     few = Data(x=torch.zeros(3, num_features), edge_index=edges, sens=torch.tensor([0, 1, 0]))
     # An error of its own means that three nodes are too few for the method, which is no fault of the file.
     with _quiet(), suppress(ValueError):
-        program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
+        found = program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
+        if found.shape != expected:
+            raise RuntimeError(f"logits must have the shape {expected} (got {tuple(found.shape)})")
 
 
 @contextmanager
@@ -116,7 +120,9 @@ def _quiet() -> Iterator[None]:
     level = log.level
     log.setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         log.setLevel(level)
 

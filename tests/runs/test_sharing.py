@@ -29,9 +29,10 @@ sys.stdin.read()
 # Four processes run `fairpass compare` at once. They are forked when all is imported, which takes most of the time.
 COMPARE = """
 import os, sys
-import fairpass.report
+from fairpass import methods, runs
 from fairpass.cli.app import app, load_command
 load_command("compare")
+found = [methods.method(name) for name in methods.names()], runs.Comparison, runs.run, runs.executor_for
 folder, *names = sys.argv[1:]
 children = []
 for name in names:

@@ -283,7 +283,7 @@ def test_a_run_directory_is_for_one_run_at_a_time(tmp_path: Path, caplog: pytest
     config = load_config(tmp_path / "fairpass.toml")
     with in_use(config), in_use(config):  # who has it may go on
         assert (config.run_directory / ".lock").exists()
-    command = [sys.executable, "-c", HOLD, config.run_directory / ".lock"]
+    command = [sys.executable, "-c", HOLD, str(config.run_directory / ".lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "True\n"

@@ -60,7 +60,7 @@ class Other:
 
     def __init__(self, store: RunStore | Comparison, spec: RunSpec, log: pytest.LogCaptureFixture) -> None:
         assert store.claims is not None
-        command = [sys.executable, "-c", HOLD, store.claims.path, spec.key]
+        command = [sys.executable, "-c", HOLD, str(store.claims.path), spec.key]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "True\n"

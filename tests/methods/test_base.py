@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 import fairpass
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods import GCN, GMMD, GMMDS, Constant, NodeClassifier, load_model, registry
-from fairpass.methods.base import KIND
+from fairpass.methods.header import KIND
 from fairpass.training import DivergedError, Training
 from fairpass.training.tensors import read_tensors, write_tensors
 

@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test explore lint format bench docs clean
+.PHONY: demo test fuzz lint format bench dist lock docs clean
 
 demo: $(VENV)/.fairpass
 	$(BIN)/fairpass demo
@@ -13,11 +13,9 @@ demo: $(VENV)/.fairpass
 test: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-# The property tests with random examples, more of them. SEED=N repeats a run.
-explore: SEED := $(or $(SEED),$(shell date +%s))
-explore: $(VENV)/.dev
-	@echo "make explore SEED=$(SEED)"
-	FAIRPASS_HYPOTHESIS=explore OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-seed=$(SEED)
+# The property tests with random examples, for MINUTES=10. It prints the seed of every round; SEED=N repeats one.
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m scripts.fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -31,6 +29,15 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+# A wheel and an sdist in dist/.
+dist: $(VENV)/.dev
+	$(BIN)/python -m build --outdir dist .
+
+# The exact files of every dependency with their hashes, and the list of their licences.
+lock: $(VENV)/.dev
+	$(BIN)/python -m scripts.lock
+	$(BIN)/python -m scripts.licences
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.cost_model import fit_costs
 from benchmarks.halo_sizes import power_law_edges
 from benchmarks.result import Cell, Result, Table
+from benchmarks.timing import ONE_THREAD
 from fairpass.datasets.graph import GraphArrays
 from fairpass.datasets.parts import write_parts
 from fairpass.methods import GMMD
@@ -50,11 +51,11 @@ class Case(NamedTuple):
         return {"epochs": 1.0, "nodes": float(found["nodes"]), "edges": float(found["edges"]), **sent}
 
 
-MEMORY = tuple(Case(nodes, degree, 0.0, 1, "mlp") for nodes, degree in ((50_000, 40), (200_000, 5), (200_000, 20)))
+MEMORY = ((50_000, 20), (50_000, 160), (200_000, 20), (400_000, 20))
 
 
 def run(quick: bool) -> Result:
-    nodes, epochs, rounds = (20_000, 6, 1) if quick else (200_000, 12, 1)
+    nodes, epochs, rounds = (20_000, 6, 1) if quick else (200_000, 9, 1)
     scaling = [Case(nodes, DEGREE, inside, 2, encoder) for inside in ORDERS.values() for encoder in ENCODERS]
     sizes = [Case(*size, 0.0, 2, "mlp") for size in SIZES[: 2 if quick else None]]
     pairs = list(dict.fromkeys([*scaling, *sizes]))
@@ -68,10 +69,11 @@ def run(quick: bool) -> Result:
         taken: dict[str, list[Measured]] = {}
         for _ in range(rounds):
             for processes, all_fits in ((1, fits + rivals), (2, [parts[case] for case in pairs])):
-                for fit, found in zip(all_fits, measured(processes, epochs, all_fits), strict=True):
-                    taken.setdefault(fit, []).append(found)
+                for fit, one in zip(all_fits, measured(processes, epochs, all_fits), strict=True):
+                    taken.setdefault(fit, []).append(one)
         # A process of its own for each: its peak memory is this case's alone.
-        memory = [measured(1, 3, [fit])[0] for case, fit in zip(alone, fits, strict=True) if case in MEMORY or quick]
+        wanted = [Case(*size, 0.0, 1, "mlp") for size in (SIZES[:2] if quick else MEMORY)]
+        memory = [measured(1, 4, [f"parts:mlp:{written(case, Path(folder))}"])[0] for case in wanted]
     load = f"load average of the machine {before:.1f} to {os.getloadavg()[0]:.1f}"
     joint = {fit: together(runs) for fit, runs in taken.items()}
     found = {case: joint[fit] for case, fit in parts.items()}
@@ -87,6 +89,11 @@ def run(quick: bool) -> Result:
         *model_tables(fitted),
     ]
     return Result("distributed", tables)
+
+
+def least(run: Measured) -> float:
+    """Return the shortest epoch: of the wall's time or, where others use the machine, of the processor's."""
+    return float(min(run["processor" if ONE_THREAD in os.environ else "seconds"]))
 
 
 def together(runs: Sequence[Measured]) -> Measured:
@@ -144,11 +151,11 @@ def overhead_rows(found: Mapping[str, tuple[Measured, Measured]]) -> list[dict[s
             "encoder": encoder,
             "nodes": ours["nodes"],
             "epochs": len(ours["seconds"]),
-            "plain, least, ms": 1000 * min(plain["seconds"]),
-            "in parts, least, ms": 1000 * min(ours["seconds"]),
-            "ratio": min(ours["seconds"]) / min(plain["seconds"]),
-            "ratio of medians": median(ours["seconds"]) / median(plain["seconds"]),
-            "of processor times": median(ours["processor"]) / median(plain["processor"]),
+            "plain, least, ms": 1000 * least(plain),
+            "in parts, least, ms": 1000 * least(ours),
+            "ratio": least(ours) / least(plain),
+            "of medians, wall": median(ours["seconds"]) / median(plain["seconds"]),
+            "of medians, processor": median(ours["processor"]) / median(plain["processor"]),
         }
         for encoder, (plain, ours) in found.items()
     ]
@@ -164,11 +171,11 @@ def scaling_rows(found: Mapping[Case, Measured], cases: Sequence[Case]) -> list[
                 "encoder": case.encoder,
                 "nodes of a process": case.nodes,
                 "halo / own nodes": two["halo"] / two["nodes"],
-                "one, least, ms": 1000 * min(one["seconds"]),
-                "two, least, ms": 1000 * min(two["seconds"]),
-                "ratio": min(two["seconds"]) / min(one["seconds"]),
-                "ratio of medians": median(two["seconds"]) / median(one["seconds"]),
-                "of processor times": median(two["processor"]) / median(one["processor"]),
+                "one, least, ms": 1000 * least(one),
+                "two, least, ms": 1000 * least(two),
+                "ratio": least(two) / least(one),
+                "of medians, wall": median(two["seconds"]) / median(one["seconds"]),
+                "of medians, processor": median(two["processor"]) / median(one["processor"]),
             }
         )
     return rows
@@ -235,7 +242,7 @@ def memory_rows(runs: Sequence[Measured]) -> list[dict[str, Cell]]:
 
 def model_tables(found: Mapping[Case, Measured]) -> list[Table]:
     counted = [case.quantities(run) for case, run in found.items()]
-    model = fit_costs(counted, [min(run["seconds"]) for run in found.values()])
+    model = fit_costs(counted, [least(run) for run in found.values()])
     coefficients: list[dict[str, Cell]] = [
         {"term": f"{name}, {unit} each", "cost": scale * model.seconds[name]} for name, (unit, scale) in UNITS.items()
     ]
@@ -243,9 +250,9 @@ def model_tables(found: Mapping[Case, Measured]) -> list[Table]:
         {
             "processes": case.processes,
             **{name: quantities[name] for name in UNITS if name != "epochs"},
-            "measured, ms": 1000 * min(run["seconds"]),
+            "measured, ms": 1000 * least(run),
             "model, ms": 1000 * model(quantities),
-            "error, %": 100 * (model(quantities) / min(run["seconds"]) - 1),
+            "error, %": 100 * (model(quantities) / least(run) - 1),
         }
         for (case, run), quantities in zip(found.items(), counted, strict=True)
     ]

@@ -78,7 +78,7 @@ def fitted_plainly(directory: Path, encoder: str, epochs: int, shared: SharedWor
     return watch.result()
 
 
-def _classifier(encoder: str, epochs: int) -> GMMD:
+def _classifier(encoder: Any, epochs: int) -> GMMD:
     return GMMD(encoder=encoder, training=GMMD.recommended_training.but(epochs=epochs, patience=None))
 
 

@@ -27,6 +27,8 @@ ONLY_HELP = (
     ["reproduce"],
     ["benchmark"],
     ["attribute"],
+    ["partition", "nodes.parquet"],
+    ["train", "parts"],
     ["run", "fairpass.toml", "--max-dp"],
     ["init", "nodes.csv"],
     ["compare", "german", "--methods", "all"],
@@ -186,3 +188,13 @@ def test_methods_are_in_the_table_of_their_stage() -> None:
                 listed[name] = (stage.lower(), about.get("needs groups", "never"))
     own = [method(name) for name in OWN]
     assert listed == {each.name: (each.stage, words[each.needs_groups]) for each in own}
+
+
+def test_every_promise_of_reliability_has_a_test_that_exists() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+    assert len(named) > 15
+    lines = [line for line in page.splitlines() if line.startswith("| ") and "shown by" not in line]
+    assert all("::" in line for line in lines)
+    for file, test in named:
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), (file, test)

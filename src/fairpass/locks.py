@@ -1,5 +1,6 @@
 """Locks between processes: held in a file beside what they guard, and freed by the kernel however a process ends."""
 
+import errno
 import hashlib
 import logging
 import os
@@ -115,7 +116,12 @@ def _lock(path: Path, offset: int) -> bool:
     while True:
         if path not in _descriptors:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _descriptors[path] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                _descriptors[path] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except OSError as error:
+                if error.errno in (errno.EROFS, errno.EACCES):
+                    return True  # what nobody can write to needs no lock
+                raise
         descriptor = _descriptors[path]
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
@@ -128,9 +134,9 @@ def _lock(path: Path, offset: int) -> bool:
 
 
 def _unlock(path: Path, offset: int) -> None:
-    if fcntl is None:
+    descriptor = _descriptors.get(path)
+    if fcntl is None or descriptor is None:
         return
-    descriptor = _descriptors[path]
     fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, offset)
     if any(each == path for each, _ in _held):
         return

@@ -154,11 +154,12 @@ class SharedWorld(World):
         squares = (own - mean[..., None, :]).square().sum((-2, -1))
         packed = torch.cat([own.new_tensor([count]), mean.flatten(), squares.flatten()])
         found = self.gather(packed[None], [1] * self.size)
-        counts, means, squares = found.split([1, mean.numel(), squares.numel()], 1)
+        counts, means, squares = torch.split(found, [1, mean.numel(), squares.numel()], 1)
         nodes, means = counts.sum().clamp(min=1), means.view(self.size, *batch, dimension)
         weights = counts.view(-1, *[1] * mean.dim()) / nodes
         between = (weights * (means - (weights * means).sum(0)).square()).sum((0, -1))
-        return (between + squares.sum(0).view(batch) / nodes).to(x.dtype)
+        mean_square: Tensor = between + squares.sum(0).view(batch) / nodes
+        return mean_square.to(x.dtype)
 
     def sizes(self, number: int) -> list[int]:
         found = torch.zeros(self.size, dtype=torch.long)

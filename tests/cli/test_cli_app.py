@@ -164,17 +164,19 @@ def test_traceback_only_with_debug(run_process: RunProcess) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_full_disk(run_process: RunProcess) -> None:
+@pytest.mark.parametrize("argument", ["shout", "--help", "--version"])
+def test_full_disk(argument: str, run_process: RunProcess) -> None:
     with Path("/dev/full").open("w") as full:
-        done = run_process("shout", script=SHOUT, stdout=full)
+        done = run_process(argument, script=SHOUT, stdout=full)
     assert (done.returncode, done.stderr) == (1, "Error: the disk is full\n")
 
 
-def test_closed_pipe_is_quiet(run_process: RunProcess) -> None:
+@pytest.mark.parametrize("argument", ["shout", "--help"])
+def test_closed_pipe_is_quiet(argument: str, run_process: RunProcess) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = run_process("shout", script=SHOUT, stdout=writing)
+        done = run_process(argument, script=SHOUT, stdout=writing)
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +26,7 @@ class Answer:
     body: bytes = TABLE
     status: int = 200
     length: int | None = len(TABLE)
+    pause: float | None = None  # before the body is sent again, for ever
 
 
 TRUNCATED = Answer(body=TABLE[:100_000])
@@ -38,6 +40,7 @@ class Server:
     url: str = ""
     answers: list[Answer] = field(default_factory=lambda: [Answer()])
     requests: int = 0
+    is_over: bool = False
 
     def next_answer(self) -> Answer:
         answer = self.answers[min(self.requests, len(self.answers) - 1)]
@@ -65,6 +68,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
                 self.send_header("Content-Length", str(answer.length))
             self.end_headers()
             self.wfile.write(answer.body)
+            while answer.pause is not None and not state.is_over:
+                time.sleep(answer.pause)
+                try:
+                    self.wfile.write(answer.body)
+                    self.wfile.flush()
+                except OSError:  # nobody listens any more
+                    break
 
         def log_message(self, format: str, *args: object) -> None:
             """Keep the test's output clean."""
@@ -75,6 +85,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     state.url = f"http://127.0.0.1:{http.server_port}/bail.csv"
     monkeypatch.setenv("no_proxy", "*")
     yield state
+    state.is_over = True
     http.shutdown()
     thread.join()
     http.server_close()
@@ -143,25 +154,49 @@ def test_failure_leaves_nothing_behind(server: Server, tmp_path: Path, answer: A
 def test_an_answer_that_is_too_long_is_stopped(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int | None
 ) -> None:
-    written: list[int] = []
-    write = download._Limited.write
-
-    def watched(self: download._Limited, chunk: bytes) -> None:
-        write(self, chunk)
-        written.append(len(chunk))
-
-    monkeypatch.setattr(download._Limited, "write", watched)
     file = server.file.model_copy(update={"size": 100_000})
     server.answers = [Answer(body=TABLE + b"1,0\r\n" * 100_000, length=length)]
     with pytest.raises(DownloadError, match=r"the answer is longer than the published file, which has 100,000 bytes"):
         download.read_file(file, "Bail", tmp_path)
     assert list(tmp_path.iterdir()) == []
-    assert 0 < sum(written) <= download.ATTEMPTS * 100_000
+    assert server.requests == download.ATTEMPTS
 
 
 def test_the_expected_size(server: Server, tmp_path: Path) -> None:
     file = server.file.model_copy(update={"size": len(TABLE)})
     assert download.read_file(file, "Bail", tmp_path) == TABLE
+
+
+@pytest.mark.parametrize("drip", [b"1,0\r\n" * 1000, b"1"], ids=["endless", "byte by byte"])
+def test_an_answer_without_an_end_is_stopped(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drip: bytes
+) -> None:
+    """The server goes on sending for as long as anybody listens."""
+    monkeypatch.setattr(download, "_SECONDS", 0.6)
+    monkeypatch.setattr(download, "_SLOWEST", 1e12)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    server.answers = [Answer(body=drip, length=None, pause=0.05)]
+    with pytest.raises(DownloadError, match=r"in 1 seconds \(the server answers too slowly\).*FAIRPASS_DATA"):
+        download.read_file(server.file, "Bail", tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    assert [*(tmp_path / "temporary").iterdir()] == []
+
+
+def test_an_endless_answer_of_a_file_without_a_known_size_is_stopped(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "_LARGEST_FILE", 50_000)
+    server.answers = [Answer(body=TABLE, length=None, pause=0.001)]
+    with pytest.raises(DownloadError, match=r"longer than the published file, which has at most 50,000 bytes"):
+        download.read_file(server.file, "Bail", tmp_path)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_size_of_every_published_file_is_known() -> None:
+    files = [file for name in registry.names() for file in graph_spec(name).files if file.url is not None]
+    assert files
+    assert all(file.size for file in files)
 
 
 def test_nobody_answers(server: Server, tmp_path: Path) -> None:

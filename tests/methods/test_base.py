@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 import fairpass
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods import GCN, GMMD, GMMDS, Constant, NodeClassifier, load_model, registry
-from fairpass.methods.base import KIND
-from fairpass.training import Training
+from fairpass.methods.header import KIND
+from fairpass.training import DivergedError, Training
 from fairpass.training.tensors import read_tensors, write_tensors
 
 TRAINING = Training(epochs=3)
@@ -77,6 +77,31 @@ def test_failed_saving_leaves_the_old_model_and_nothing_else(
         Constant(training=TRAINING).fit(data).save(path)
     assert list(tmp_path.iterdir()) == [path]
     assert torch.equal(GCN.load(path).predict_proba(data), fitted.predict_proba(data))
+
+
+def test_a_kill_while_the_model_is_saved_does_not_lose_the_fit(
+    data: Data, fitted: GCN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, checkpoint, again = tmp_path / "model", tmp_path / "checkpoint", list[object]()
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GCN, "save", killed)
+        with pytest.raises(SystemExit):
+            GCN(hidden=4, training=TRAINING).fit(data, checkpoint=checkpoint, save_to=file)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
+    GCN(hidden=4, training=TRAINING).fit(data, callbacks=[again.append], checkpoint=checkpoint, save_to=file)
+    assert list(tmp_path.iterdir()) == [file]
+    assert torch.equal(GCN.load(file).predict_proba(data), fitted.predict_proba(data))
+
+
+def test_a_fit_that_diverged_leaves_no_checkpoint(data: Data, tmp_path: Path) -> None:
+    hopeless = GCN(hidden=4, training=TRAINING.but(learning_rate=1e30))
+    with pytest.raises(DivergedError):
+        hopeless.fit(data, checkpoint=tmp_path / "checkpoint", save_to=tmp_path / "model")
+    assert not list(tmp_path.iterdir())
 
 
 def test_parameters_changed_after_fit_do_not_reach_the_model(data: Data, tmp_path: Path) -> None:

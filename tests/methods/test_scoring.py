@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import DataError, ModelFileError
 from fairpass.methods import FMP, GCN, GIN, GMMD, GMMDS, NodeClassifier, load_model, method
-from fairpass.methods.base import KIND
+from fairpass.methods.header import KIND
 from fairpass.training import Task, Training
 from fairpass.training.tensors import read_tensors, write_tensors
 

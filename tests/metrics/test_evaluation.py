@@ -31,15 +31,6 @@ Make = Callable[..., SimpleNamespace]
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("groups", [2, 4])
-@pytest.mark.parametrize("wrong", [1.9, -0.2])
-@pytest.mark.parametrize("columns", [1, 3])
-def test_scores_that_are_no_probabilities_are_refused(wrong: float, columns: int) -> None:
-    y, sens, scores = torch.tensor([0, 1, 0, 1]), torch.tensor([0, 0, 1, 1]), torch.full((4, columns), 0.3)
-    scores[2, 0] = wrong
-    with pytest.raises(DataError, match=r"'scores' must be probabilities, between 0 and 1 \(got 1 others, from"):
-        evaluate(y, scores, sens=sens, undefined="nan")
-
-
 def test_record_holds_what_the_functions_say(make_problem: Make, classes: int, groups: int) -> None:
     p = make_problem(7, n=120, classes=classes, groups=groups, unknown=True)
     e = evaluate(p.y, p.scores, sens=p.sens)
@@ -251,3 +242,12 @@ def test_wrong_decisions(make_problem: Make) -> None:
     ):
         with pytest.raises(DataError, match=message):
             evaluate(p.y, p.scores, sens=p.sens, decisions=decisions)
+
+
+@pytest.mark.parametrize("wrong", [1.9, -0.2])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_scores_that_are_no_probabilities_are_refused(wrong: float, columns: int) -> None:
+    y, sens, scores = torch.tensor([0, 1, 0, 1]), torch.tensor([0, 0, 1, 1]), torch.full((4, columns), 0.3)
+    scores[2, 0] = wrong
+    with pytest.raises(DataError, match=r"'scores' must be probabilities, between 0 and 1 \(got 1 others, from"):
+        evaluate(y, scores, sens=sens, undefined="nan")

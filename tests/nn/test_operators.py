@@ -28,13 +28,6 @@ def operator(graph: SimpleNamespace, kind: OperatorKind = "gcn", **options: obje
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
-def test_weights_that_are_not_finite_are_refused(wrong: float) -> None:
-    edge_index = torch.tensor([[0, 1], [1, 0]])
-    with pytest.raises(ValueError, match=r"'edge_weight' must be finite \(got 1 NaN or infinite\)"):
-        SparseOperator.from_edge_index(edge_index, 2, "gcn", edge_weight=torch.tensor([1.0, wrong]))
-
-
 def test_each_kind_multiplies_as_pyg_convolves(make_graph: MakeGraph, directed: bool, weighted: bool) -> None:
     graph = make_graph(directed=directed)
     weight = graph.edge_weight if weighted else None
@@ -194,3 +187,10 @@ def test_errors(make_graph: MakeGraph) -> None:
         _ = operator(graph, "gat") @ graph.x
     with pytest.raises(ValueError, match=r"'x' must be torch.float64 like the operator \(got torch.float32\)"):
         _ = operator(graph) @ graph.x.float()
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(wrong: float) -> None:
+    edge_index = torch.tensor([[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match=r"'edge_weight' must be finite \(got 1 NaN or infinite\)"):
+        SparseOperator.from_edge_index(edge_index, 2, "gcn", edge_weight=torch.tensor([1.0, wrong]))

@@ -16,7 +16,7 @@ from tests.tuning.points import point
 
 from fairpass.errors import FairpassError, ModelFileError
 from fairpass.methods import FMP, GCN, GMMD, Constant, Logistic, NodeClassifier
-from fairpass.methods.base import KIND
+from fairpass.methods.header import KIND
 from fairpass.projects.config import Config, load_config
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.pipeline import Record, Workspace

@@ -6,9 +6,13 @@ import os
 import sys
 import tempfile
 import zlib
+from collections.abc import Callable
+from concurrent.futures import Future
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from threading import Thread
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
 
 import platformdirs
 
@@ -18,7 +22,13 @@ from fairpass.files import PathLike, write_bytes
 if TYPE_CHECKING:
     from fairpass.datasets.registry import SourceFile
 
+T = TypeVar("T")
+
 ATTEMPTS, _TIMEOUT_SECONDS = 4, 30
+# A file without a known size is stopped here, far above the largest of the published ones.
+_LARGEST_FILE, _CHUNK = 1 << 30, 1 << 16
+# All attempts together: an overall start, and a second for each so many bytes of the file.
+_SECONDS, _SLOWEST = 120.0, 50_000
 
 
 def user_directory(name: str, variable: str, given: PathLike | None = None) -> Path:
@@ -66,40 +76,75 @@ def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | No
     return content
 
 
-class _Limited:
-    """A file that refuses to become longer than `size`, so that a wrong answer does not fill the disk."""
+def _receive(url: str, target: PathLike, size: int | None, deadline: float) -> None:
+    """Write what a server answers to a file, as long as it is not too long and comes in time.
 
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self.stream = stream
-        self.size = size
+    pooch's own downloader has neither limit: an answer without an end would fill the disk.
+    """
+    import requests
+    from tqdm import tqdm
+    from urllib3.exceptions import HTTPError
 
-    def write(self, chunk: bytes) -> None:
-        if self.stream.tell() + len(chunk) > self.size:
-            raise ValueError(f"the answer is longer than the published file, which has {self.size:,} bytes")
-        self.stream.write(chunk)
+    headers = {"User-Agent": "fairpass", "Accept-Encoding": "identity"}
+    with requests.get(url, stream=True, timeout=_TIMEOUT_SECONDS, headers=headers) as response:
+        response.raise_for_status()
+        total = int(response.headers.get("content-length", 0)) or size
+        hidden = not sys.stderr.isatty()
+        with (
+            Path(target).open("wb") as file,
+            tqdm(total=total, ncols=79, unit="B", unit_scale=True, disable=hidden) as bar,
+        ):
+            try:
+                # Whatever has arrived: a server may send a byte now and then.
+                while chunk := response.raw.read1(_CHUNK):
+                    if monotonic() > deadline:
+                        raise TimeoutError
+                    if file.tell() + len(chunk) > (size or _LARGEST_FILE):
+                        known = f"{size:,}" if size else f"at most {_LARGEST_FILE:,}"
+                        raise ValueError(f"the answer is longer than the published file, which has {known} bytes")
+                    file.write(chunk)
+                    bar.update(len(chunk))
+            except HTTPError as error:  # after which pooch tries again
+                raise requests.ConnectionError(error) from error
 
-    def flush(self) -> None:
-        self.stream.flush()
+
+def _within(seconds: float, work: Callable[[], T]) -> T:
+    """Return what `work` returns, or raise `TimeoutError`.
+
+    In a thread of its own, because a server that sends its headers byte by byte keeps a read waiting for ever.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return outcome.result(seconds)
 
 
 def _download(file: "SourceFile", path: Path) -> bytes:
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
-    http = pooch.HTTPDownloader(
-        progressbar=sys.stderr.isatty(), timeout=_TIMEOUT_SECONDS, headers={"User-Agent": "fairpass"}
-    )
+    allowed = _SECONDS + (file.size or _LARGEST_FILE / 10) / _SLOWEST
+    deadline = monotonic() + allowed
 
-    def downloader(url: str, target: PathLike, fetcher: pooch.Pooch) -> None:
-        with Path(target).open("wb") as stream:
-            http(url, stream if file.size is None else _Limited(stream, file.size), fetcher)
+    def downloader(url: str, target: PathLike, _: pooch.Pooch) -> None:
+        _receive(url, target, file.size, deadline)
 
     advice = f"set FAIRPASS_DATA to a directory that has {file.path}"
-    with tempfile.TemporaryDirectory(prefix="fairpass-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="fairpass-", ignore_cleanup_errors=True) as temporary:
         registry, urls = {path.name: f"sha256:{file.sha256}"}, {path.name: file.url}
         fetcher = pooch.Pooch(temporary, base_url="", registry=registry, urls=urls, retry_if_failed=ATTEMPTS - 1)
         try:
-            content = Path(fetcher.fetch(path.name, downloader=downloader)).read_bytes()
+            found = _within(allowed + _TIMEOUT_SECONDS, lambda: fetcher.fetch(path.name, downloader=downloader))
+            content = Path(found).read_bytes()
+        except TimeoutError:
+            slow = f"{file.url} could not be downloaded in {allowed:.0f} seconds"
+            raise DownloadError(f"{slow} (the server answers too slowly); alternatively, {advice}") from None
         except (OSError, ValueError) as error:
             raise DownloadError(
                 f"{file.url} could not be downloaded in {ATTEMPTS} attempts ({error}); alternatively, {advice}"

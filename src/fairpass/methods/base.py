@@ -6,7 +6,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,7 +18,7 @@ from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError, NotFittedError
 from fairpass.methods.best import fit_candidates
 from fairpass.methods.estimator import Estimator, stored_parameters
-from fairpass.methods.header import check_header, check_shapes, try_out
+from fairpass.methods.header import KIND, ODD, SHOWN, read_model, restored
 from fairpass.methods.postprocess import check_thresholds, decide_by_group, fit_thresholds
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
 from fairpass.metrics.inputs import Undefined
@@ -29,15 +28,11 @@ from fairpass.training import Checkpoint, EpochRecord, History, Program, Trainin
 from fairpass.training.loop import Callback, DivergedError, FitState, seeded, train
 from fairpass.training.program import ReferenceName, UnknownGroup, scores
 from fairpass.training.settings import Postprocess, is_available
-from fairpass.training.task import RememberedTask, SplitName, Task, fingerprint
-from fairpass.training.tensors import read_tensors, to_json, write_tensors
+from fairpass.training.task import SplitName, Task, fingerprint
+from fairpass.training.tensors import to_json, write_tensors
 
 FilePath = str | os.PathLike[str]
 
-KIND = "fairpass model"
-# What comes of a header that fits its schema and no method.
-_ODD = (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError)
-_SHOWN = 500  # characters of a reason: a damaged file may have very long names
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "safetensors")
 
 
@@ -235,30 +230,20 @@ class NodeClassifier(Estimator, ABC):
             device: where to put it; by default where it was fitted, or on the CPU if that is not available.
             code: hyper-parameters that are functions; a file holds only their names.
         """
-        tensors, header = read_tensors(path, KIND)
-        try:
-            check_header(header)
-        except ValueError as error:
-            raise ModelFileError(f"'{path}' must be a {KIND} file (damaged or not one: {error})") from None
+        tensors, header = read_model(path)
         settings = header["training"]
         found = cls._class_of(header["method"], path)
         try:
             settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
             model = found(**found._read(header["parameters"], code), training=Training(**settings))
             built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
-            build = partial(built.build, RememberedTask(header["sizes"]))
             stored = {found.current_name(name): tensor for name, tensor in tensors.items()}
             with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten
-                check_shapes(build, stored)
-                program = build()
-            program.load_state_dict(stored)
-            program.eval().check_state()
-            if not code:
-                try_out(program, header["sizes"]["num_features"])
-            model._assume(program.to(settings["device"]).eval(), History.from_list(header.pop("history")), header)
+                program = restored(built.build, header["sizes"], stored, own_code=bool(code))
+            model._assume(program.to(settings["device"]), History.from_list(header.pop("history")), header)
             _ = model.promise_  # raises if it cannot be read
-        except _ODD as error:
-            reason = f"(it was written with {header['versions']}): {error}"[:_SHOWN]
+        except ODD as error:
+            reason = f"(it was written with {header['versions']}): {error}"[:SHOWN]
             raise ModelFileError(f"'{path}' does not fit this version of {found.name!r} {reason}") from None
         return model
 
@@ -351,14 +336,6 @@ class NodeClassifier(Estimator, ABC):
         self.group_thresholds_ = None if rule is None else GroupThresholds.from_dict(rule)
         self.selected_: EpochRecord = replace(history[self.epoch_], **header.get("validation", {}))
         self.provenance_: dict[str, Any] | None = header["provenance"]
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, Tags, TargetTags
-
-        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "program_")
 
     def _fitted(self) -> Program:
         program: Program | None = getattr(self, "program_", None)

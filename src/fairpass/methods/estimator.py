@@ -88,6 +88,14 @@ class Estimator(Declared):
             setattr(self, name, getattr(changed, name))
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "program_")
+
 
 def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyper-parameters as a file holds them: functions by name."""

@@ -1,9 +1,12 @@
 """The header of a model file: its schema, and whether the stored tensors fit it before a network is built."""
 
 import logging
+import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Annotated, Any, Self
 
 import torch
@@ -16,9 +19,16 @@ from torch.nn.modules.module import (
 from torch_geometric.data import Data
 
 from fairpass.documents import Count, Stored, Values, validate
+from fairpass.errors import ModelFileError
 from fairpass.metrics.group_thresholds import GroupThresholds
 from fairpass.training import EpochRecord, Program, Task
+from fairpass.training.task import RememberedTask
+from fairpass.training.tensors import read_tensors
 
+KIND = "fairpass model"
+# What comes of a header that fits its schema and no method, and how many characters of it are told.
+ODD = (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError)
+SHOWN = 500
 _MOST = 1_000  # classes, or groups: a network is built for all of them
 _LARGEST = 10_000_000  # any whole number among the hyper-parameters
 _PARTS = 50  # parts of a network for each stored tensor; most have one or two
@@ -79,12 +89,31 @@ class Header(Stored, extra="ignore"):
         return self
 
 
-def check_header(header: Mapping[str, Any]) -> None:
-    """Raise `ValueError` with what is wrong with a header."""
-    validate(dict(header), Header)
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and the header of a model file, or raise `ModelFileError`."""
+    tensors, header = read_tensors(path, KIND)
+    try:
+        validate(header, Header)
+    except ValueError as error:
+        raise ModelFileError(f"'{path}' must be a {KIND} file (damaged or not one: {error})") from None
+    return tensors, header
 
 
-def check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) -> None:
+def restored(
+    build: Callable[[Task], Program], sizes: dict[str, Any], tensors: Mapping[str, Tensor], *, own_code: bool
+) -> Program:
+    """Return the program of a stored model, or raise an error if sizes and tensors do not fit each other."""
+    task = RememberedTask(sizes)
+    _check_shapes(partial(build, task), tensors)
+    program = build(task)
+    program.load_state_dict(tensors)
+    program.eval().check_state()
+    if not own_code:
+        _try_out(program, sizes)
+    return program
+
+
+def _check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) -> None:
     """Raise `ValueError` unless a program, built without memory, has parameters of the shapes that are stored."""
     try:
         with torch.device("meta"), _at_most(_PARTS * (_PARTS + len(tensors))):
@@ -99,15 +128,18 @@ def check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) ->
 
 
 @torch.no_grad()
-def try_out(program: Program, num_features: int) -> None:
+def _try_out(program: Program, sizes: Mapping[str, Any]) -> None:
     """Let a program that was read score three nodes; wrong types or shapes of buffers are a `RuntimeError` or so."""
+    num_features, expected = sizes["num_features"], (3, sizes["num_classes"])
     if num_features > _LARGEST:
         return
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     few = Data(x=torch.zeros(3, num_features), edge_index=edges, sens=torch.tensor([0, 1, 0]))
     # An error of its own means that three nodes are too few for the method, which is no fault of the file.
     with _quiet(), suppress(ValueError):
-        program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
+        found = program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
+        if found.shape != expected:
+            raise RuntimeError(f"logits must have the shape {expected} (got {tuple(found.shape)})")
 
 
 @contextmanager
@@ -116,7 +148,9 @@ def _quiet() -> Iterator[None]:
     level = log.level
     log.setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         log.setLevel(level)
 

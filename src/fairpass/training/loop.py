@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isnan, nan, sqrt
+from threading import RLock
 from typing import Any
 
 import torch
@@ -146,13 +147,20 @@ class EpochMonitor:
         return [dict(zip(columns, row, strict=True)) for row in torch.stack(list(columns.values()), 1).tolist()]
 
 
+# PyTorch's generators and its deterministic flag belong to the process: fits in several threads take turns.
+_turn = RLock()
+
+
 @contextmanager
 def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
-    """Draw all random numbers inside from `seed`, and leave the caller's random state as it was."""
-    before = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    fill = _memory.fill_uninitialized_memory
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    """Draw all random numbers inside from `seed`, and leave the caller's random state as it was.
+
+    Threads take turns: inside, no other thread is in such a block.
+    """
+    with _turn, torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        before = torch.are_deterministic_algorithms_enabled()
+        warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+        fill = _memory.fill_uninitialized_memory
         torch.manual_seed(seed)
         if deterministic:
             torch.use_deterministic_algorithms(True)

@@ -13,6 +13,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from optuna.storages import RDBStorage
 from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from fairpass.errors import DataError
@@ -25,7 +26,7 @@ _WAIT = 60  # seconds, while others write or hold the lock
 def connect(storage: str) -> RDBStorage:
     """Open the database at a URL, or the SQLite file at a path, and create Optuna's tables if it has none."""
     url = database_url(storage)
-    options: dict[str, Any] = {"connect_args": {"connect_timeout": _REACHABLE}}
+    options: dict[str, Any] = {}
     if url.startswith(_SQLITE):
         path = url.removeprefix(_SQLITE) if "://" in storage else storage
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -33,14 +34,19 @@ def connect(storage: str) -> RDBStorage:
         options = {"creator": partial(sqlite3.connect, path, timeout=_WAIT, check_same_thread=False)}
     engine = None
     try:
+        if make_url(url).get_backend_name() in _LOCKS:
+            options = {"connect_args": {"connect_timeout": _REACHABLE}}
         engine = create_engine(url, **options)
         with exclusive(engine, "tables"):  # processes that create them at the same time get in each other's way
             return RDBStorage(url.replace("{", "{{").replace("}", "}}"), engine_kwargs=options)  # it formats the URL
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
-        hint = "pip install 'fairpass[postgresql]': " if url.startswith("postgresql") else ""
-        raise ValueError(masked(f"'storage' must be a file or a database URL (got {url!r}: {hint}{error})")) from None
+    except DataError:
+        raise
     except DBAPIError as error:
         raise DataError(masked(f"'storage' must be a database to write to (got {url!r}: {error.orig})")) from None
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
+        needs_driver = isinstance(error, ImportError) and url.startswith("postgresql")
+        hint = "pip install 'fairpass[postgresql]': " if needs_driver else ""
+        raise ValueError(masked(f"'storage' must be a file or a database URL (got {url!r}: {hint}{error})")) from None
     finally:
         if engine is not None:
             engine.dispose()
@@ -72,8 +78,8 @@ def exclusive(engine: Engine, name: str) -> Iterator[None]:
 
     SQLite has one lock for all names, a file beside its own. Other databases than it, PostgreSQL and MySQL have none.
     """
-    if engine.dialect.name == "sqlite" and engine.url.database:
-        with _locked_file(Path(engine.url.database)):
+    if engine.dialect.name == "sqlite" and engine.url.database not in (None, "", ":memory:"):
+        with _locked_file(Path(str(engine.url.database))):
             yield
     elif engine.dialect.name in _LOCKS:
         with _locked_session(engine, name):

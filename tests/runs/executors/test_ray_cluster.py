@@ -23,7 +23,7 @@ from fairpass.runs import RayCluster, executor_for
 from fairpass.runs.executors import ray_cluster
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 300  # seconds; about 30 are needed
+PATIENCE = 600  # seconds; about 30 are needed
 
 
 @contextmanager

@@ -98,17 +98,19 @@ class RayCluster(Executor):
         ray = self._ray
         if ray.is_initialized():
             return
-        quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
-        with _own_handler():
-            if self.address is None:
-                # Nobody needs a dashboard of a cluster that ends with this command.
-                ray.init("local", num_cpus=self._limit, include_dashboard=False, **quiet)
-            else:
-                _check_reachable(self.address)
-                try:
-                    ray.init(self.address, **quiet)
-                except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
-                    raise DataError(f"'executor' must be a Ray cluster to connect to ({_first_line(error)})") from error
+        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+        if self.address is None:
+            # Nobody needs a dashboard of a cluster that ends with this command.
+            settings |= {"address": "local", "num_cpus": self._limit, "include_dashboard": False}
+        else:
+            _check_reachable(self.address)
+            settings["address"] = self.address
+        try:
+            with _own_handler():
+                ray.init(**settings)
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            wanted = "a Ray cluster to connect to" if self.address else "a Ray that can be started here"
+            raise DataError(f"'executor' must be {wanted} ({_first_line(error)})") from error
         self._is_ours = True
 
 
@@ -128,7 +130,8 @@ def _library() -> Any:
         hint = f"pip install 'fairpass[ray]' ({error})"
         raise DataError(f"Ray must be installed to use it as 'executor': {hint}") from None
     # Ray prints on stdout that a worker died, also without `log_to_driver`. Records say so, and stdout is for results.
-    vars(import_module("ray._private.worker"))["print_to_stdstream"] = lambda *_, **__: None
+    with suppress(ImportError):
+        vars(import_module("ray._private.worker"))["print_to_stdstream"] = lambda *_, **__: None
     return ray
 
 

@@ -62,6 +62,6 @@ def to_csv(table: "pd.DataFrame") -> str:
         column = named.iloc[:, number]
         if column.dtype.kind not in "biufcM":
             cells = [spreadsheet_cell(value) if isinstance(value, str) else value for value in column]
-            named.isetitem(number, type(column)(cells, index=column.index, dtype=object))
+            named.isetitem(number, cells)
     text: str = named.to_csv(index=False, lineterminator="\n")
     return text

@@ -6,8 +6,10 @@ python -m scripts.licences
 import re
 import tomllib
 from collections.abc import Iterable
+from email.message import Message
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import cast
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -46,7 +48,7 @@ def needed(requirements: Iterable[str]) -> dict[str, Distribution]:
 
 def licence(package: Distribution) -> str:
     """Return a package's licence in a few words."""
-    about = package.metadata
+    about = cast(Message, package.metadata)
     classified = [
         text.rpartition(" :: ")[2] for text in about.get_all("Classifier", []) if text.startswith("License ::")
     ]

@@ -16,7 +16,7 @@ from typer.testing import Result
 from fairpass import datasets
 
 Run = Callable[..., Result]
-PATIENCE = 120  # seconds; about ten are needed
+PATIENCE = 300  # seconds; about ten are needed
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from fairpass.datasets import load_arrays
 from fairpass.datasets.graph import GraphArrays
 from fairpass.datasets.parts import Manifest, balanced_offsets, join_parts, read_part, write_parts
+from fairpass.documents import write_document
 from fairpass.errors import DataError
 
 
@@ -85,7 +86,7 @@ def test_a_directory_without_a_manifest_is_no_graph(parts: Path) -> None:
 def test_a_manifest_that_does_not_add_up_is_refused(parts: Path) -> None:
     path = parts / "manifest.json"
     stored = json.loads(path.read_text())
-    path.write_text(json.dumps({**stored, "offsets": [0, 10]}))
+    write_document(path, {**stored, "offsets": [0, 10]})
     with pytest.raises(DataError, match="its parts do not add up"):
         Manifest.read(parts)
     path.write_text(json.dumps({**stored, "offsets": "all"}))

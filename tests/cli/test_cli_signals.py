@@ -30,7 +30,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 def endless_comparison(out: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
     """Start a comparison in two processes; yield it with its workers when they are training."""
     command = [sys.executable, "-m", "fairpass", "compare", "german", "--methods", "gcn", "--seeds", "2"]
-    command += ["--epochs", "100000000", "--jobs", "2", "--out", str(out)]
+    command += ["--epochs", "1000000", "--jobs", "2", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         workers: list[psutil.Process] = []
         try:

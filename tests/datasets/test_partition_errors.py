@@ -66,7 +66,7 @@ def test_the_message_is_that_of_from_tables(tmp_path: Path, case: str) -> None:
         ({"parts": 0}, r"'parts' must be at least 1 \(got 0\)"),
         ({"parts": 121}, r"'parts' must be between 1 and the number of nodes, 120 \(got 121\)"),
         ({"memory": "much"}, r"'memory' must be a number with a unit, such as 500MB or 8GB \(got 'much'\)"),
-        ({"memory": "1MB"}, r"'memory' must be at least 341MB \(got '1MB'\)"),
+        ({"memory": "1MB"}, r"'memory' must be at least 416MB for 120 nodes \(got 1MB\)"),
         ({"label": ""}, "'label' must be a text that is not empty"),
     ],
 )

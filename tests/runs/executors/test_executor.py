@@ -113,7 +113,7 @@ def test_nothing_to_do(data: Data) -> None:
 @pytest.mark.slow
 def test_processes_give_the_same_results_and_end_when_asked(data: Data) -> None:
     planned = {**quick(), "failing": Failing(error=DataError("no"))}
-    endless = GCN(hidden=4, training=Training(epochs=10**9))
+    endless = GCN(hidden=4, training=Training(epochs=10**6))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as the processes have, so that sums are added up alike
     try:

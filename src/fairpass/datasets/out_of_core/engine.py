@@ -17,8 +17,8 @@ from fairpass.files import atomic_path
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# The rest is for the arrays of Python. DuckDB needs this much to do anything at all.
-_SHARE, _LEAST = 0.75, 256_000_000
+# DuckDB may have this share of the memory, and needs this much to do anything at all.
+_SHARE, LEAST = 0.75, 256_000_000
 _VECTOR = 2048  # rows that DuckDB handles at once
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -34,10 +34,7 @@ def bytes_of(memory: str) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
     if found is None or found[2] not in _UNITS:
         raise DataError(f"'memory' must be a number with a unit, such as 500MB or 8GB (got {memory!r})")
-    amount = int(float(found[1]) * _UNITS[found[2]])
-    if amount * _SHARE < _LEAST:
-        raise DataError(f"'memory' must be at least {_LEAST / _SHARE / 1e6:.0f}MB (got {memory!r})")
-    return amount
+    return int(float(found[1]) * _UNITS[found[2]])
 
 
 class Engine:
@@ -48,13 +45,13 @@ class Engine:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path, memory: int) -> Iterator["Engine"]:
-        """Start DuckDB; what does not fit in memory goes to a directory in `folder`."""
+    def open(cls, folder: Path, memory: int, others: int = 0) -> Iterator["Engine"]:
+        """Start DuckDB in what `others` leave of the memory; what does not fit goes to a directory in `folder`."""
         import duckdb
 
         connection = duckdb.connect()
         try:
-            connection.execute(f"SET memory_limit = '{int(memory * _SHARE / 1e6)}MB'")
+            connection.execute(f"SET memory_limit = '{int(min(memory * _SHARE, memory - others) / 1e6)}MB'")
             connection.execute(f"SET temp_directory = {text(folder / SPILL)}")
             connection.execute("SET preserve_insertion_order = false")
             yield cls(connection, folder)

@@ -23,12 +23,16 @@ from fairpass.datasets.grouping import Grouping
 from fairpass.datasets.node_arrays import NodeArrays
 from fairpass.datasets.npy_files import write_npy
 from fairpass.datasets.options import TableOptions
+from fairpass.datasets.out_of_core.engine import LEAST
 from fairpass.datasets.out_of_core.stored_table import StoredTable
 from fairpass.datasets.out_of_core.work import Work, spans
 from fairpass.datasets.parts import write_arrays
 from fairpass.datasets.splits import Split
 from fairpass.datasets.target_column import TargetColumn, TrainingLabels
 from fairpass.errors import DataError
+
+# Bytes: of the program; for each node of a column while it is encoded; and for each node at all times.
+_PROGRAM, _COLUMN, _NUMBERS = 160_000_000, 120, 40
 
 _ENCODED: TypeAdapter[Any] = TypeAdapter(EncodedColumn)
 
@@ -133,15 +137,14 @@ def encoded_blocks(
         yield block
 
 
+def memory_beside(rows: int) -> int:
+    """Return what is in memory while DuckDB works: this program, and a few numbers for each node."""
+    return _PROGRAM + rows * _NUMBERS
+
+
 def check_memory(rows: int, memory: int) -> None:
-    """Refuse a table whose single columns do not fit."""
-    needed = rows * BYTES_PER_ROW
+    """Refuse a table that is too large: one column of it has to fit, and later what is beside DuckDB."""
+    needed = max(_PROGRAM + rows * _COLUMN, memory_beside(rows) + LEAST)
     if needed > memory:
-        raise DataError(
-            f"'memory' must be at least {needed / 1e9:.1f}GB for {rows:,} nodes (got {memory / 1e9:.1f}GB): "
-            f"one column at a time is in memory"
-        )
-
-
-# What a column takes while it is encoded: as it was read, as numbers, and what is computed from them.
-BYTES_PER_ROW = 120
+        got = f"(got {memory / 1e6:,.0f}MB)"
+        raise DataError(f"'memory' must be at least {needed / 1e6:,.0f}MB for {rows:,} nodes {got}")

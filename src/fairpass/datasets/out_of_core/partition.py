@@ -23,6 +23,7 @@ from fairpass.datasets.out_of_core.node_columns import (
     check_memory,
     count_columns,
     encode_columns,
+    memory_beside,
     read_nodes,
     write_ids,
 )
@@ -129,7 +130,7 @@ class _Partition:
         ids = write_ids(self.work, table, self.options)
         encoding, files = encode_columns(self.work, table, self.options, nodes)
         table.forget()
-        with Engine.open(self.work.folder, self.memory) as engine:
+        with Engine.open(self.work.folder, self.memory, memory_beside(len(table))) as engine:
             found = EdgeTable(engine, edges, table, ends, self.options)
             counts = self._pairs(found)
             degrees = self._degrees(engine, len(table))

@@ -92,7 +92,7 @@ COMMANDS = {
     "train german --method gcn --learning-rate 1e38": "--learning-rate must be positive and at most 1e+30 (got 1e+38)",
     "train german --set lambda_s=inf": "'lambda_s' must be at least 0 and at most 1e+12 (got inf)",
     "train german --set fair_steps=10000000": "'fair_steps' must be at least 0 and at most 1,000 (got 10000000)",
-    "train german --epochs 100000000000000000000": "--epochs must be at least 1 and at most 1,000,000",
+    "train german --epochs 100000000000000000000": "--epochs must be at least 1 and at most 1,000,000,000",
     "audit german --split-seed 1180591620717411303424": "--split-seed must be at most 4,294,967,295",
     "compare german --seeds 100000000000000000000": "equal to 10000",
     "compare german --jobs 100000000000000000000": "equal to 1024",

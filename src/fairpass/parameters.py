@@ -28,6 +28,7 @@ Plain = str | int | float | bool | None
 LARGEST, SMALLEST, MOST = 1e12, 1e-12, 1_000_000
 MOST_NODES = 2**31 - 1  # where a parameter counts nodes
 LARGEST_SEED = 2**32 - 1  # that of numpy and scikit-learn; torch takes larger ones
+MOST_EPOCHS = 1_000_000_000  # more than anybody waits for: a training may be stopped by hand, and go on later
 MOST_SEEDS, MOST_JOBS = 10_000, 1024  # of a command
 LARGEST_RATE = 1e30  # of learning: training diverges long before, and says so
 

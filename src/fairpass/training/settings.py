@@ -8,7 +8,7 @@ import torch
 
 from fairpass.metrics.group_thresholds import Constraint
 from fairpass.metrics.split_metrics import Objective
-from fairpass.parameters import LARGEST_RATE, LARGEST_SEED, Choice, Declared, LogUniform, parameter
+from fairpass.parameters import LARGEST_RATE, LARGEST_SEED, MOST_EPOCHS, Choice, Declared, LogUniform, parameter
 
 Postprocess = Literal["none", "thresholds"]
 Select = Literal["validation", "last"]
@@ -17,7 +17,7 @@ Select = Literal["validation", "last"]
 class Training(Declared, frozen=True, kw_only=False):
     """Settings of the training loop, the same for every method."""
 
-    epochs: int = parameter(500, "maximum number of epochs", at_least=1)
+    epochs: int = parameter(500, "maximum number of epochs", at_least=1, limit=MOST_EPOCHS)
     learning_rate: float = parameter(
         0.01,
         "learning rate of Adam",
@@ -31,7 +31,7 @@ class Training(Declared, frozen=True, kw_only=False):
         1e-5, "weight decay of Adam", LogUniform(1e-5, 1e-1), Choice(1e-5, 1e-3), at_least=0, below=inf
     )
     patience: int | None = parameter(
-        None, "stop if validation has not improved for this many epochs; None: never", at_least=1
+        None, "stop if validation has not improved for this many epochs; None: never", at_least=1, limit=MOST_EPOCHS
     )
     seed: int = parameter(0, "seed of all random numbers of a fit", at_least=0, limit=LARGEST_SEED)
     device: str = parameter("cpu", 'where to train, e.g. `"cpu"` or `"cuda"`')

@@ -21,8 +21,8 @@ LOCK = ROOT / "requirements.lock"
 _HEAD = """\
 # The files that fairpass is tested with, and their hashes; written by `make lock`. To install exactly these:
 #   pip install --require-hashes -r requirements.lock && pip install --no-deps fairpass
-# They are for {system}. On another one, or with another build of torch than the CPU's
-# (which is at https://download.pytorch.org/whl/cpu), the hashes differ: `make lock` writes those of your machine.
+# They are for {system}. On another one, or with another build of torch than the CPU's, the hashes
+# differ: `make lock` writes those of your machine.
 """
 
 

@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test explore lint format bench docs clean
+.PHONY: demo test explore torture lint format bench docs clean
 
 demo: $(VENV)/.fairpass
 	$(BIN)/fairpass demo
@@ -18,6 +18,12 @@ explore: SEED := $(or $(SEED),$(shell date +%s))
 explore: $(VENV)/.dev
 	@echo "make explore SEED=$(SEED)"
 	FAIRPASS_HYPOTHESIS=explore OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-seed=$(SEED)
+
+# Kills, concurrent starts, damaged files, hostile tables, extreme numbers and full disks. SEED=N repeats the trials.
+torture: MINUTES ?= 10
+torture: SEED := $(or $(SEED),$(shell date +%s))
+torture: $(VENV)/.dev
+	$(BIN)/python -m tests.torture --minutes $(MINUTES) --seed $(SEED) $(TORTURE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

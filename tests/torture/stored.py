@@ -15,6 +15,7 @@ from tests.tuning.points import point
 
 from fairpass.datasets import from_tables_arrays
 from fairpass.datasets.parts import Manifest, join_parts, read_part, write_parts
+from fairpass.errors import DataError
 from fairpass.methods import FMP, GCN, GMMD, Constant, Logistic, NodeClassifier
 from fairpass.methods.base import KIND
 from fairpass.projects.config import Config, load_config
@@ -124,7 +125,7 @@ def kinds(folder: Path) -> Mapping[str, Kind]:
 
     return {
         "comparison": Kind(folder / "R.json", mutated_document, Comparison.load, Comparison.to_dict),
-        "record": Kind(next((folder / "records").iterdir()), mutated_document, lambda p: RunStore(p.parent).frame()),
+        "record": Kind(next((folder / "records").iterdir()), mutated_document, record),
         "tuned": Kind(folder / "tuned.json", mutated_document, Tuned.load, Tuned.to_dict),
         "evidence": Kind(folder / "evidence.json", mutated_document, Evidence.load, rendered, few=True),
         "manifest": Kind(space.path("manifest.json"), mutated_document, manifest),
@@ -148,6 +149,14 @@ def damage_bytes(path: Path, random: Random) -> str:
 
 def parts(folder: Path) -> Any:
     return repr(Manifest.read(folder)), vars(join_parts(folder))
+
+
+def record(path: Path) -> Any:
+    """Read a record; one that is damaged counts as missing, with a warning, and its run is made again."""
+    store = RunStore(path.parent)
+    if not len(store):
+        raise DataError(f"'{path}' is made again")
+    return store.frame().to_dict()
 
 
 def rendered(evidence: Evidence) -> Any:

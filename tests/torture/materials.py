@@ -27,7 +27,7 @@ epochs = {epochs}
 [training]
 seeds = 1
 """
-_UNSTEADY = ("seconds", "sha256", "made", "started", "environment", "seconds_per_epoch", "timestamp")
+_UNSTEADY = ("seconds", "modified", "path", "sha256", "made", "started", "environment", "seconds_per_epoch", "timestamp")
 
 
 def write_tables(folder: Path) -> None:

@@ -21,18 +21,24 @@ class CannotMountError(RuntimeError):
 
 
 def trial(setting: Setting) -> Report:
-    report, random = Report(), setting.random
+    random = setting.random
     name = random.choice(_NAMES)
+    if random.random() < 0.25:
+        return on(name, setting, inodes=random.randint(0, 12))
+    return on(name, setting, random.choice((0, 1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)) * 1024)
+
+
+def on(name: str, setting: Setting, free: int | None = None, inodes: int | None = None) -> Report:
+    """Run a command on a disk with so many free bytes or inodes, and again with enough of them."""
+    report = Report()
     expected, _ = undisturbed(name, setting.shared)
-    inodes = random.random() < 0.25
     try:
         with small_disk(setting.folder) as folder:
             write_project(folder)
-            if inodes:
-                allowed = used_inodes(folder) + random.randint(0, 12)
-                remount(folder, f"size=200M,nr_inodes={allowed}")
-            else:
-                fill(folder, random.choice((0, 1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)) * 1024)
+            if inodes is not None:
+                remount(folder, f"size=200M,nr_inodes={used_inodes(folder) + inodes}")
+            if free is not None:
+                fill(folder, free)
             outcome = report.add(run(SCENARIOS[name].arguments, folder))
             report.counts["full disks"] += outcome.code != 0
             if outcome.code not in (0, 1):
@@ -41,8 +47,7 @@ def trial(setting: Setting) -> Report:
                 report.faults.append("it does not say that the disk is full")
             (folder / "filling").unlink(missing_ok=True)
             remount(folder, "size=200M,nr_inodes=100000")
-            inside = Setting(setting.random, folder, setting.shared)
-            return finished(name, report, inside, expected)
+            return finished(name, report, Setting(setting.random, folder, setting.shared), expected)
     except CannotMountError as error:
         return Report(skipped=str(error))
 

@@ -12,9 +12,23 @@ from tests.torture.reporting import Report, Setting
 from tests.torture.trial import Outcome, run
 
 TEXTS = (
-    *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1,2)", "\t=1", "=HYPERLINK(\"http://x\",\"y\")"),
+    *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1,2)", "\t=1", '=HYPERLINK("http://x","y")'),
     *("\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x9b31m", "\x07", "\x08\x08", "\r\nx", "a\nb", "\x00", "a\x00b"),
-    *("a{b}", "{0}", "{{", "}", "%s%n", "%(x)s", "[red]x[/red]", "[/]", "[link=x]", ":smile:", "$HOME", "`id`", "$(id)"),
+    *(
+        "a{b}",
+        "{0}",
+        "{{",
+        "}",
+        "%s%n",
+        "%(x)s",
+        "[red]x[/red]",
+        "[/]",
+        "[link=x]",
+        ":smile:",
+        "$HOME",
+        "`id`",
+        "$(id)",
+    ),
     *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</script>", "javascript:alert(1)", "&lt;", "]]>"),
     *('"', "'", '""', "\\", "\\n", "\\u0000", ",", ";", "a,b", 'a"b', "#", "//", "/*", "--", "'; DROP TABLE x; --"),
     *("..", ".", "../x", "/etc/passwd", "~", "con", "nul", "a/b", "a\\b", " ", "", "  a  ", "-", "--out", "-h"),
@@ -133,8 +147,16 @@ def shapes(setting: Setting) -> Report:
             *(content + content, content + lines[1] + b"\n", content.replace(b",", b""), content.replace(b",", b";")),
             *(content.replace(b"\n", b"\r"), content.decode().encode("utf-16"), content[: len(content) // 2 + 1]),
             *(content + b"a,b,c,d,e,f,g,h,i\n", content + b'"unclosed\n', content + b"," * 5000 + b"\n"),
-            *(b"\n".join([lines[0], *[lines[1]] * 50]), b"\n".join(lines[:3]), random.randbytes(2000), b"PAR1" + content),
-            *(b"a," * 20_000 + b"\n", b"\n".join([lines[0] + b"," + lines[0], *(each + b"," + each for each in lines[1:])])),
+            *(
+                b"\n".join([lines[0], *[lines[1]] * 50]),
+                b"\n".join(lines[:3]),
+                random.randbytes(2000),
+                b"PAR1" + content,
+            ),
+            *(
+                b"a," * 20_000 + b"\n",
+                b"\n".join([lines[0] + b"," + lines[0], *(each + b"," + each for each in lines[1:])]),
+            ),
         )
     )
     (folder / name).write_bytes(changed)

@@ -27,7 +27,17 @@ epochs = {epochs}
 [training]
 seeds = 1
 """
-_UNSTEADY = ("seconds", "modified", "path", "sha256", "made", "started", "environment", "seconds_per_epoch", "timestamp")
+_UNSTEADY = (
+    "seconds",
+    "modified",
+    "path",
+    "sha256",
+    "made",
+    "started",
+    "environment",
+    "seconds_per_epoch",
+    "timestamp",
+)
 
 
 def write_tables(folder: Path) -> None:
@@ -86,7 +96,7 @@ def differences(expected: Any, found: Any, where: str = "") -> list[str]:
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         lines = [differences(a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(expected, found, strict=True))]
     else:
-        same = expected == found or (expected != expected and found != found)  # noqa: PLR0124 # nan
+        same = expected == found or (expected != expected and found != found)  # nan
         return [] if same else [f"{where}: {str(expected)[:200]} became {str(found)[:200]}"]
     return [line for each in lines for line in each][:10]
 

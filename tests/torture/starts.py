@@ -4,7 +4,7 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -74,15 +74,15 @@ def _compared(
         if outcome.code == 0:
             wanted |= set(names)
             shown = steady(json.loads(outcome.stdout))["runs"]
-            report.faults += _runs({"constant", *names}, shown, expected, "shown")
+            report.faults += compared_runs({"constant", *names}, shown, expected, "shown")
     stored = setting.folder / "R.json"
     if any(outcome.code == 0 for outcome in outcomes):
-        report.faults += _runs(wanted, steady(json.loads(stored.read_text()))["runs"], expected, "in the file")
+        report.faults += compared_runs(wanted, steady(json.loads(stored.read_text()))["runs"], expected, "in the file")
         report.faults += [f"a temporary file is left: {each}" for each in _left(setting.folder, outcomes)]
     return report
 
 
-def _runs(names: set[str], found: list[Any], expected: dict[Any, Any], where: str) -> list[str]:
+def compared_runs(names: set[str], found: list[Any], expected: dict[Any, Any], where: str) -> list[str]:
     keys = [(run["method"], run["seed"]) for run in found]
     faults = [f"a result is lost, not {where}: {name} {seed}" for name in sorted(names) for seed in (0, 1)
               if (name, seed) not in keys]  # fmt: skip
@@ -148,7 +148,10 @@ def grid(setting: Setting) -> Report:
         report.faults.append(f"when all is done it ends with {final.code}")
         return report
     tuned = json.loads((setting.folder / "t/tuned.json").read_text())
-    points = [json.dumps([each[name] for name in sorted(each) if name in ("parameters", "training")]) for each in tuned["points"]]
+    points = [
+        json.dumps([each[name] for name in sorted(each) if name in ("parameters", "training")])
+        for each in tuned["points"]
+    ]
     number = int(command[command.index("--trials") + 1])
     if len(points) + tuned["pruned"] + tuned["failed"] != number:
         report.faults.append(f"{number} trials were asked for, and {len(points)} made")

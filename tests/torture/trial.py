@@ -48,7 +48,7 @@ class Outcome:
         """Return what no command may do, whatever it is asked for."""
         found = [f"{sign!r} in the output" for sign in _SIGNS if sign in self.stdout + self.stderr]
         if self.code is None:
-            found.append(f"it hangs: no end within {LIMIT:g} s")
+            found.append(f"it hangs: no end after {self.seconds:.0f} s")
         elif self.code < 0 and -self.code != self.sent:
             found.append(f"it was ended by {signal.Signals(-self.code).name}")
         found += [f"it left a process behind: {each}" for each in self.orphans]
@@ -58,7 +58,9 @@ class Outcome:
     def describe(self) -> str:
         sent = "" if self.sent is None else f" (sent {signal.Signals(self.sent).name})"
         shown = f"--- stdout\n{self.stdout[-4000:]}\n--- stderr\n{self.stderr[-8000:]}"
-        return f"$ fairpass {' '.join(map(repr, self.arguments))}\nexit {self.code}{sent}, {self.seconds:.2f} s\n{shown}"
+        return (
+            f"$ fairpass {' '.join(map(repr, self.arguments))}\nexit {self.code}{sent}, {self.seconds:.2f} s\n{shown}"
+        )
 
 
 @dataclass
@@ -77,7 +79,8 @@ class Trial:
         self.logs = Path(f"{self.folder}.logs") / f"{time.monotonic_ns()}"
         self.logs.mkdir(parents=True)
         here, there = _processes.Pipe(duplex=False)
-        given = (there, str(self.folder), str(self.logs), self.function or command, tuple(self.arguments))
+        work = (self.function or command, tuple(self.arguments))
+        given = (there, str(self.folder), str(self.logs), dict(os.environ), *work)
         self.process = _processes.Process(target=_child, args=given)
         with _lock:
             self.process.start()
@@ -157,8 +160,12 @@ def command(*arguments: str) -> None:
     main()
 
 
-def _child(ready: Any, folder: str, logs: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _child(
+    ready: Any, folder: str, logs: str, environment: dict[str, str], function: Callable[..., Any], arguments: Any
+) -> None:
     os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
     os.chdir(folder)
     for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")):
         with (Path(logs) / name).open("wb") as file:

@@ -1,4 +1,4 @@
-"""Hostile tables, names and options: no traceback, nothing outside the directory, nothing that acts when it is shown."""
+"""Hostile tables, names and options: no traceback, nothing outside the directory, nothing that acts when shown."""
 
 import csv
 import io

@@ -27,6 +27,7 @@ epochs = {epochs}
 [training]
 seeds = 1
 """
+# Times, and what depends on them or on the place of a trial.
 _UNSTEADY = (
     "seconds",
     "modified",

@@ -87,9 +87,8 @@ def compared_runs(names: set[str], found: list[Any], expected: dict[Any, Any], w
     faults = [f"a result is lost, not {where}: {name} {seed}" for name in sorted(names) for seed in (0, 1)
               if (name, seed) not in keys]  # fmt: skip
     faults += [f"a result is {where} twice: {key}" for key in set(keys) if keys.count(key) > 1]
-    for run in found:
-        key = (run["method"], run["seed"])
-        faults += [f"a result {where} is foreign: {each}" for each in differences(expected.get(key), run, str(key))]
+    for key, record in zip(keys, found, strict=True):
+        faults += [f"a result {where} is foreign: {each}" for each in differences(expected.get(key), record, str(key))]
     return faults
 
 

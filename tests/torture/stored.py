@@ -3,6 +3,7 @@
 import logging
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -91,10 +92,8 @@ def write_all(folder: Path) -> None:
     files = {name: [f"models/{name}-0.safetensors"] for name in methods}
     space.write("models.json", {**choice, "models": files, "promise": None})
     space.write("data.json", {"provenance": _PROVENANCE})
-    try:
+    with suppress(KeyboardInterrupt):
         checkpointed().fit(data, callbacks=[Interrupt(2)], checkpoint=folder / "fit")
-    except KeyboardInterrupt:
-        pass
     for name, classifier in _MODELS.items():
         classifier.fit(data).save(folder / f"{name}.safetensors")
     tables = from_tables_arrays(

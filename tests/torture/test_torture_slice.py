@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.torture import damage, disk, hostile, kills, numbers, planted, starts
+from tests.torture import damage, disk, extreme_numbers, hostile, kills, planted, starts
 from tests.torture.__main__ import Torture
 from tests.torture.materials import differences, leftovers, results
 from tests.torture.mutations import change_bytes
@@ -62,7 +62,7 @@ def test_hostile_texts_do_nothing(setting: Setting, kind: Callable[[Setting], Re
 
 @pytest.mark.parametrize("number", range(3))
 def test_extreme_numbers_are_refused_or_used(setting: Setting, number: int) -> None:
-    clean(numbers.trial(setting))
+    clean(extreme_numbers.trial(setting))
 
 
 def test_a_full_disk_is_said_and_survived(setting: Setting) -> None:
@@ -145,6 +145,6 @@ def test_all_of_a_trial_follows_from_its_seed_and_number(tmp_path: Path) -> None
     torture = Torture({"kills": 1.0}, 0, SEED, tmp_path)
     torture.note("kills", 0, Report(["lost"]))
     torture.note("kills", 1, Report())
-    assert [vars(each) for each in torture.sums.values()][0]["fault"] == 1
+    assert torture.sums["kills"].fault == 1
     assert torture.to_dict()["faults"][0]["trial"] == 0
     assert "kills" in torture.table()

@@ -25,7 +25,7 @@ def trial(setting: Setting) -> Report:
     name = random.choice(_NAMES)
     if random.random() < 0.25:
         return on(name, setting, inodes=random.randint(0, 12))
-    return on(name, setting, random.choice((0, 1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)) * 1024)
+    return on(name, setting, random.choice((0, 1, 4, 8, 16, 32, 64, 128, 256)) * 1024)
 
 
 def on(name: str, setting: Setting, free: int | None = None, inodes: int | None = None) -> Report:

@@ -131,6 +131,8 @@ def settings(setting: Setting) -> Report:
     roles = {name: name for name in COLUMNS}
     (folder / "fairpass.toml").write_text(_toml(roles, random, random.choice(TEXTS)))
     report.add(run(["run", "fairpass.toml", *random.choice(([], ["--step", "load"], ["--step", "audit"]))], folder))
+    beside = {each.name for each in folder.iterdir()} - {"people.csv", "friends.csv", "fairpass.toml", "runs"}
+    report.faults += [f"something was written beside 'runs': {each!r}" for each in sorted(beside)]
     return report
 
 

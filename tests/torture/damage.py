@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 from tests.torture.reporting import Report, Setting
-from tests.torture.stored import NAMES, Kind, kinds, quiet, write_all
+from tests.torture.stored import EVERY, Kind, kinds, quiet, write_all
 from tests.torture.trial import Trial
 
 from fairpass.errors import FairpassError
@@ -39,7 +39,7 @@ def trial(setting: Setting) -> Report:
             if outcome.code:
                 raise RuntimeError(outcome.describe())
             made.rename(stored)
-    name = setting.random.choice(NAMES)
+    name = setting.random.choice(EVERY)
     report = Report()
     out = setting.folder / "found.json"
     outcome = report.add(Trial([stored, name, setting.random.random(), out], setting.folder, damage_many).outcome())

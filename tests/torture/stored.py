@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.methods.ingredients import Interrupt, small_graph
+from tests.methods.ingredients import Interrupt, make, small_graph
 from tests.torture.materials import write_project
 from tests.torture.mutations import change_bytes, mutated_document, mutated_tensors
 from tests.tuning.points import point
@@ -17,7 +17,7 @@ from tests.tuning.points import point
 from fairpass.datasets import from_tables_arrays
 from fairpass.datasets.parts import Manifest, join_parts, read_part, write_parts
 from fairpass.errors import DataError
-from fairpass.methods import FMP, GCN, GMMD, Constant, Logistic, NodeClassifier
+from fairpass.methods import FMP, GCN, GMMD, Constant, Logistic, NodeClassifier, method, names
 from fairpass.methods.base import KIND
 from fairpass.projects.config import Config, load_config
 from fairpass.projects.fitted_graph import fitted_graph
@@ -68,6 +68,8 @@ NAMES = (
     *("comparison", "record", "tuned", "evidence", "manifest", "models", "data"),
     *("gmmd", "fmp", "logistic", "checkpoint", "settings", "parts", *(f"part {name}" for name in _PART)),
 )
+EVERY = (*NAMES, *(f"model {name}" for name in names()))
+"""Also a model of every method."""
 
 
 def checkpointed() -> GCN:
@@ -96,6 +98,8 @@ def write_all(folder: Path) -> None:
         checkpointed().fit(data, callbacks=[Interrupt(2)], checkpoint=folder / "fit")
     for name, classifier in _MODELS.items():
         classifier.fit(data).save(folder / f"{name}.safetensors")
+    for name in names():
+        make(method(name)).fit(data).save(folder / f"model {name}.safetensors")
     tables = from_tables_arrays(
         folder / "people.csv", folder / "friends.csv", id="name", label="hired", sensitive="sex"
     )
@@ -131,6 +135,10 @@ def kinds(folder: Path) -> Mapping[str, Kind]:
         "models": Kind(space.path("models.json"), mutated_document, lambda p: workspace(moved(space, p)).trained),
         "data": Kind(space.path("data.json"), mutated_document, lambda p: fitted_graph(_PROVENANCE, str(p.parent))),
         **{name: Kind(folder / f"{name}.safetensors", damage_model, NodeClassifier.load, predict) for name in _MODELS},
+        **{
+            f"model {name}": Kind(folder / f"model {name}.safetensors", damage_model, NodeClassifier.load, predict)
+            for name in names()
+        },
         "checkpoint": Kind(folder / "fit", damage_checkpoint, resume, predict),
         "settings": Kind(folder / "fairpass.toml", damage_bytes, load_config, signed=False),
         "parts": Kind(folder / "parts/manifest.json", mutated_document, lambda p: parts(p.parent), around=True),

@@ -23,6 +23,7 @@ import psutil
 LIMIT = 300.0  # seconds; what takes longer hangs
 GRACE = 20.0  # seconds that a process of an ended trial may go on
 _SIGNS = ("Traceback (most recent call last)", "Fatal Python error", "Exception ignored in", "core dumped")
+_STREAMS = ("stdout", "stderr")
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.torture.preloaded"])
 _lock = Lock()  # multiprocessing's list of children is not made for threads
@@ -52,7 +53,7 @@ class Outcome:
         elif self.code < 0 and -self.code != self.sent:
             found.append(f"it was ended by {signal.Signals(-self.code).name}")
         found += [f"it left a process behind: {each}" for each in self.orphans]
-        found += [f"{name} has an escape sequence" for name in ("stdout", "stderr") if "\x1b" in getattr(self, name)]
+        found += [f"{name} has an escape sequence" for name in _STREAMS if "\x1b" in getattr(self, name)]
         return found
 
     def describe(self) -> str:
@@ -78,6 +79,8 @@ class Trial:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.logs = Path(f"{self.folder}.logs") / f"{time.monotonic_ns()}"
         self.logs.mkdir(parents=True)
+        for name in _STREAMS:
+            (self.logs / name).touch()
         here, there = _processes.Pipe(duplex=False)
         work = (self.function or command, tuple(self.arguments))
         given = (there, str(self.folder), str(self.logs), dict(os.environ), *work)
@@ -85,8 +88,8 @@ class Trial:
         with _lock:
             self.process.start()
         there.close()
-        if here.poll(self.limit):
-            with suppress(EOFError):
+        if here.poll(LIMIT):
+            with suppress(EOFError):  # it has been killed already
                 here.recv()
         here.close()
         self.started = time.monotonic()
@@ -122,7 +125,7 @@ class Trial:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
         words = tuple(str(each) for each in self.arguments)
-        stdout, stderr = ((self.logs / name).read_text(errors="replace") for name in ("stdout", "stderr"))
+        stdout, stderr = ((self.logs / name).read_text(errors="replace") for name in _STREAMS)
         return Outcome(words, None if hangs else code, stdout, stderr, seconds, tuple(orphans), self.sent)
 
 

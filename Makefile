@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test fuzz lint format bench dist lock docs clean
+.PHONY: demo test fuzz torture lint format bench dist lock docs clean
 
 demo: $(VENV)/.fairpass
 	$(BIN)/fairpass demo
@@ -16,6 +16,12 @@ test: $(VENV)/.dev
 # The property tests with random examples, for MINUTES=10. It prints the seed of every round; SEED=N repeats one.
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m scripts.fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+# Kills, concurrent starts, damaged files, hostile tables, extreme numbers and full disks. SEED=N repeats the trials.
+torture: MINUTES ?= 10
+torture: SEED := $(or $(SEED),$(shell date +%s))
+torture: $(VENV)/.dev
+	$(BIN)/python -m tests.torture --minutes $(MINUTES) --seed $(SEED) $(TORTURE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

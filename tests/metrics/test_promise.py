@@ -62,6 +62,15 @@ def test_what_was_measured_is_beyond_the_limit() -> None:
     assert found.sentence.endswith("More people would not help: what was measured is no better.")
 
 
+@pytest.mark.parametrize("name", LIMIT_NAMES)
+def test_limits_that_are_almost_zero(name: str) -> None:
+    for limit in (5e-324, 1e-300, 9e-7):
+        with pytest.raises(ValueError, match=f"'{name}' must be at least 1e-06"):
+            check_limits({name: limit})
+    found = check({"men": (30, 100), "women": (30, 100)}, **{name: 1e-6}).checks[0]
+    assert found.more_people in (0, None)
+
+
 def test_impact_ratio() -> None:
     ratio = check({"men": (400, 1000), "women": (390, 1000)}, min_impact_ratio=0.8).checks[0]
     assert ratio.verdict == "shown"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.tuning.points import point
 
+from fairpass.documents import write_document
 from fairpass.errors import DataError
 from fairpass.tuning import Tuned, draw_front, hypervolume
 
@@ -57,6 +58,14 @@ def test_files_that_are_something_else(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(DataError, match="must be a fairpass tuning"):
         Tuned.load(path)
+
+
+def test_points_have_all_metrics(tmp_path: Path) -> None:
+    document = tuned().to_dict()
+    del document["points"][1]["validation"]
+    write_document(tmp_path / "tuned.json", document)
+    with pytest.raises(DataError, match=r"tuned\.json.*the metrics lack AUC"):
+        Tuned.load(tmp_path / "tuned.json")
 
 
 def test_picture(tmp_path: Path) -> None:

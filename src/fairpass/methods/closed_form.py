@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fairpass.methods.base import NodeClassifier
 from fairpass.metrics.group_thresholds import Constraint, check_groups_have_both_labels
+from fairpass.nn.validation import check_buffers
 from fairpass.parameters import Choice, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import cross_entropy, two_logits
@@ -106,6 +107,11 @@ class _Regression(_ClosedForm):
         rows = 1 if num_classes == 2 else num_classes
         self.register_buffer("coefficients", torch.zeros(rows, num_features))
         self.register_buffer("intercepts", torch.zeros(rows))
+        self._shapes = {"coefficients": (rows, num_features), "intercepts": (rows,)}
+
+    def check_state(self) -> None:
+        super().check_state()
+        check_buffers(self, self._shapes)
 
     def prepare(self, task: Task, training: Training) -> None:
         nodes = task.train_nodes
@@ -179,6 +185,13 @@ class _Mixture(_ClosedForm):
         self.settings = settings.with_params()
         for name in ("coefficients", "intercepts", "weights"):
             self.register_buffer(name, None)
+
+    def check_state(self) -> None:
+        super().check_state()
+        if self.coefficients is None or self.coefficients.dim() != 2:
+            raise ValueError("'coefficients' must have two dimensions")
+        lines = len(self.coefficients)
+        check_buffers(self, {"intercepts": (lines,), "weights": (lines,)})
 
     def prepare(self, task: Task, training: Training) -> None:
         nodes = task.train_nodes[task.sens[task.train_nodes] >= 0]

@@ -16,6 +16,8 @@ CheckedOn = Literal["safety", "test", "cross-fitting"]
 
 # How likely the limit would be shown with as many people as a "not shown" asks for.
 _POWER = 0.8
+# A smaller limit, or less room between it and what was measured, would take more people than there are.
+_LEAST = 1e-6
 _PEOPLE = {"safety": "people of the safety set", "test": "test people", "cross-fitting": "people by cross-fitting"}
 
 
@@ -77,6 +79,8 @@ def check_limits(limits: Mapping[str, float | None], confidence: float = 0.95) -
             raise ValueError(f"there is no limit '{name}': it must be one of {', '.join(LIMITS)}")
         if limit is not None and not 0 < limit <= 1:
             raise ValueError(f"'{name}' must be above 0 and at most 1 (got {limit})")
+        if limit is not None and limit < _LEAST:
+            raise ValueError(f"'{name}' must be at least {_LEAST:g} (got {limit})")
     if not 0.5 <= confidence < 1:
         raise ValueError(f"'confidence' must be at least 0.5 and below 1 (got {confidence})")
     return {name: limit for name, limit in limits.items() if limit is not None}
@@ -229,7 +233,7 @@ class Comparison:
             # p_1 - limit for a difference, r p_1 - p_0 for a ratio: what must be shown to be below zero.
             weight = self.limit if self.kind.is_ratio else 1.0
             room = (0.0 if self.kind.is_ratio else self.limit) - (weight * a.rate - b.rate)
-            if room <= 0:
+            if room <= _LEAST:
                 return None
             factor = max(factor, (z / room) ** 2 * (weight**2 * a.variance + b.variance))
         return _two_digits(max(1.0, self.people * (factor - 1)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from fairpass.errors import DataError
 from fairpass.metrics.catalog import UNFAIRNESS, UTILITY
@@ -35,7 +35,9 @@ class Point(Configuration):
     """A configuration (with all its settings) and how it did: AUC, F1, ACC, DP and EO, means over the seeds."""
 
     # Fractions, also IR; every choice is made by these.
-    validation: Annotated[Mapping[str, float], AfterValidator(_complete)] = field(default_factory=dict)
+    validation: Annotated[Mapping[str, float], AfterValidator(_complete), Field(validate_default=True)] = field(
+        default_factory=dict
+    )
     test: Mapping[str, float] | None = None  # for the reader; None if undefined there
     near_constant: bool = False  # with at least half of the seeds, on validation
 

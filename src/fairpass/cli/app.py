@@ -1,11 +1,12 @@
 """The `fairpass` command: its subcommands, its global options, and its error messages."""
 
+import _thread
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -61,11 +62,21 @@ def _terminable() -> Iterator[threading.Event]:
         terminated.set()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    before, hook = signal.signal(signal.SIGTERM, terminate), sys.unraisablehook
+    sys.unraisablehook = partial(_interrupt_again, hook)
     try:
         yield terminated
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _interrupt_again(hook: Callable[[Any], object], lost: Any) -> None:
+    """Interrupt a little later if an interruption came where Python can raise nothing, such as in a destructor."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        threading.Timer(0.05, _thread.interrupt_main).start()
+    else:
+        hook(lost)
 
 
 class _Commands(TyperGroup):

@@ -126,9 +126,28 @@ def read_part(directory: PathLike, number: int, manifest: Manifest | None = None
         except (ValueError, OSError) as error:
             raise DataError(f"'{path}' must hold an array ({error})") from None
     try:
-        return GraphPart(**found)
+        part = GraphPart(**found)
     except TypeError as error:
         raise DataError(f"'{folder}' must have the arrays of a part ({error})") from None
+    _check_shapes(part, folder, manifest, manifest.offsets[number + 1] - manifest.offsets[number])
+    return part
+
+
+def _check_shapes(part: GraphPart, folder: Path, manifest: Manifest, nodes: int) -> None:
+    """Raise `DataError` unless the arrays fit each other and what the manifest says of the part."""
+    expected = dict.fromkeys((*_BY_NODE, "safety_mask", "node_ids"), (nodes,))
+    expected |= {"x": (nodes, manifest.num_features), "indptr": (nodes + 1,), "edge_weight": part.indices.shape}
+    for name, array in part.arrays().items():
+        if name in expected and array.shape != expected[name]:
+            raise DataError(f"'{folder / name}.npy' must have shape {expected[name]} (got {array.shape})")
+    last = nodes + len(part.halo)
+    pointers_fit = (
+        part.indptr[0] == 0 and part.indptr[-1] == len(part.indices) and bool((np.diff(part.indptr) >= 0).all())
+    )
+    columns_fit = not len(part.indices) or (part.indices.min() >= 0 and part.indices.max() < last)
+    halo_fits = not len(part.halo) or (part.halo.min() >= 0 and part.halo.max() < manifest.num_nodes)
+    if part.indices.ndim != 1 or part.halo.ndim != 1 or not (pointers_fit and columns_fit and halo_fits):
+        raise DataError(f"'{folder}' must have edges between its nodes and its halo (got others)")
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, StoredFile]:

@@ -19,7 +19,7 @@ from torch.nn.modules.module import (
 from torch_geometric.data import Data
 
 from fairpass.documents import Count, Stored, Values, validate
-from fairpass.errors import ModelFileError
+from fairpass.errors import DataError, ModelFileError
 from fairpass.metrics.group_thresholds import GroupThresholds
 from fairpass.training import EpochRecord, Program, Task
 from fairpass.training.task import RememberedTask
@@ -136,7 +136,7 @@ def _try_out(program: Program, sizes: Mapping[str, Any]) -> None:
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     few = Data(x=torch.zeros(3, num_features), edge_index=edges, sens=torch.tensor([0, 1, 0]))
     # An error of its own means that three nodes are too few for the method, which is no fault of the file.
-    with _quiet(), suppress(ValueError):
+    with _quiet(), suppress(DataError):
         found = program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
         if found.shape != expected:
             raise RuntimeError(f"logits must have the shape {expected} (got {tuple(found.shape)})")

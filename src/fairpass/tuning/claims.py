@@ -35,6 +35,21 @@ def finished(study: Study) -> list[FrozenTrial]:
     return [trial for trial in study.get_trials(deepcopy=False) if is_finished(trial)]
 
 
+def in_batches(
+    grid: Sequence[Mapping[str, Any]], configurations: Configurations, batch: int
+) -> list[Mapping[str, Any]]:
+    """Return a grid in the order of its places: up to `batch` of one shape in a row, so that they train together."""
+    left, ordered = list(grid), list[Mapping[str, Any]]()
+    while left:
+        first = left[0]
+        alone = configurations.classifier(first).trains_alone
+        shape = first if alone else {name: first[name] for name in configurations.shape()}
+        chosen = [values for values in left if shape.items() <= values.items()][:batch]
+        ordered += chosen
+        left = [values for values in left if values not in chosen]
+    return ordered
+
+
 @dataclass
 class Claims:
     """Begins trials for one search."""
@@ -44,7 +59,7 @@ class Claims:
     lock: Callable[[], AbstractContextManager[None]]  # held while trials are begun
     configurations: Configurations
     sampler: SeededSampler
-    grid: Sequence[Mapping[str, Any]] | None  # all configurations, in order; None: the sampler proposes
+    grid: Sequence[Mapping[str, Any]] | None  # the configuration of each place; None: the sampler proposes
     limit: int | None  # trials of the study, of all searches
     batch: int  # trials that are begun at once, at most
     side_by_side: bool = False  # whether also those that train alone are begun in batches
@@ -65,11 +80,10 @@ class Claims:
                 taken = [each for each in trials if is_finished(each) or each.state == TrialState.RUNNING]
                 self.others = sum(each.state == TrialState.RUNNING for each in taken)
                 places = {place_of(trial) for trial in taken}
-                untried = self._untried(taken)
                 size = size if self.limit is None else min(size, self.limit - len(taken))
                 while len(claimed) < size:
                     place = next(place for place in count() if place not in places)
-                    prescribed = self._prescribe(claimed, place, untried)
+                    prescribed = self._prescribe(claimed, place)
                     if prescribed is None:
                         break
                     self.sampler.fixed, self.sampler.place = prescribed, place
@@ -78,7 +92,6 @@ class Claims:
                     trial.set_user_attr(_PLACE, place)
                     trial.set_user_attr(OWNER, self.owner)
                     places.add(place)
-                    untried = [values for values in untried if values != prescribed]
                     if self.configurations.classifier(trial.params).trains_alone and not self.side_by_side:
                         break
         except BaseException:
@@ -86,19 +99,14 @@ class Claims:
             raise
         return claimed
 
-    def _untried(self, taken: Sequence[FrozenTrial]) -> list[Mapping[str, Any]]:
-        tried = {frozenset(trial.params.items()) for trial in taken}
-        return [values for values in self.grid or () if frozenset(values.items()) not in tried]
-
-    def _prescribe(
-        self, claimed: Sequence[Trial], place: int, untried: Sequence[Mapping[str, Any]]
-    ) -> Mapping[str, Any] | None:
-        """Return the values that the next trial must have; None if the grid has no more with these."""
+    def _prescribe(self, claimed: Sequence[Trial], place: int) -> Mapping[str, Any] | None:
+        """Return the values that the next trial must have; None if what comes next in the grid has another shape."""
         shape = {}
         if claimed and not self.configurations.classifier(claimed[0].params).trains_alone:
             shape = {name: claimed[0].params[name] for name in self.configurations.shape()}
         if self.grid is not None:
-            return next((values for values in untried if shape.items() <= values.items()), None)
+            values = self.grid[place] if place < len(self.grid) else None
+            return values if values is not None and shape.items() <= values.items() else None
         default = self.configurations.default()
         if place == 0:
             return default  # so that the result is never worse than without a search

@@ -8,7 +8,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+from urllib.parse import quote, unquote
 
 from filelock import FileLock, Timeout
 from optuna.storages import RDBStorage
@@ -20,6 +22,7 @@ from fairpass.errors import DataError
 
 _SQLITE = "sqlite:///"
 _REACHABLE = 10  # seconds until a server without an answer counts as wrong
+_PAGE = 1 << 16  # bytes that SQLite may need at once
 _WAIT = 60  # seconds, while others write or hold the lock
 
 
@@ -28,7 +31,7 @@ def connect(storage: str) -> RDBStorage:
     url = database_url(storage)
     options: dict[str, Any] = {}
     if url.startswith(_SQLITE):
-        path = url.removeprefix(_SQLITE) if "://" in storage else storage
+        path = unquote(url.removeprefix(_SQLITE))
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         # By its path, which may have marks that mean something in a URL.
         options = {"creator": partial(sqlite3.connect, path, timeout=_WAIT, check_same_thread=False)}
@@ -52,10 +55,22 @@ def connect(storage: str) -> RDBStorage:
             engine.dispose()
 
 
+def check_writable(storage: str) -> None:
+    """Raise the system's own error if the directory of an SQLite file takes no files: SQLite does not say why."""
+    url = database_url(storage)
+    if url.startswith(_SQLITE):
+        path = Path(unquote(url.removeprefix(_SQLITE)))
+        try:
+            with TemporaryFile(dir=path.parent) as file:
+                file.write(bytes(_PAGE))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
+
+
 def database_url(storage: str) -> str:
     """Return the URL of a path, or a URL with the driver that fairpass[postgresql] installs."""
     if "://" not in storage:
-        return f"{_SQLITE}{storage.replace('?', '_')}"
+        return f"{_SQLITE}{quote(storage)}"
     scheme, _, rest = storage.partition("://")
     if scheme in ("postgresql", "postgres"):
         # SQLAlchemy's own choice is an older driver; it is left to those who have only that.

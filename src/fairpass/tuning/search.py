@@ -31,7 +31,7 @@ from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord, Task, fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
-from fairpass.tuning.claims import ERROR, Claims, finished, place_of
+from fairpass.tuning.claims import ERROR, Claims, finished, in_batches, place_of
 from fairpass.tuning.front import IMPACT_RATIO, Point, choose
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
@@ -116,8 +116,9 @@ def tune(
     is_here = where.is_here(_BATCH)
     # As many as one population takes; on large graphs one configuration at a time.
     batch = min(_BATCH, max(1, where.jobs * BATCH_ROWS // (Task(data).num_nodes * len(used))))
+    places = None if grid is None else in_batches(grid, configurations, batch)
     with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as (study, owner, lock):
-        claims = Claims(study, owner, lock, configurations, sampler, grid, limit.trials, batch, not is_here)
+        claims = Claims(study, owner, lock, configurations, sampler, places, limit.trials, batch, not is_here)
         search = _Search(data, study, claims, limit, used, where, callback)
         search.run()
         return Tuned(

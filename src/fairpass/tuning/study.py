@@ -21,7 +21,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import DBAPIError
 
 from fairpass.errors import DataError
-from fairpass.tuning.database import connect, exclusive, masked
+from fairpass.tuning.database import check_writable, connect, exclusive, masked
 
 BEAT, GRACE = 10.0, 60.0  # seconds between signs of life, and after which a search without one counts as dead
 OWNER, _ALIVE = "owner", "alive"  # attributes of a trial and of the study
@@ -47,9 +47,10 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
         with signs_of_life(study, backend) as owner:
             yield study, owner, lock
     except (StorageInternalError, DBAPIError) as error:
-        raise DataError(
-            masked(f"'storage' must be a database to write to (got {storage!r}: {_reason(error)})")
-        ) from error
+        shown = os.fspath(storage or "")
+        check_writable(shown)
+        message = f"'storage' must be a database to write to (got {shown!r}: {_reason(error)})"
+        raise DataError(masked(message)) from error
     finally:
         if isinstance(backend, RDBStorage):
             backend.remove_session()

@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,11 +97,12 @@ def test_a_manifest_that_does_not_add_up_is_refused(parts: Path) -> None:
 
 def test_arrays_that_do_not_fit_the_manifest_are_refused(german: GraphArrays, parts: Path) -> None:
     manifest = Manifest.read(parts)
-    for changes, message in (
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"offsets": (0, 10, 20, 10**9)}, r"x\.npy' must have shape"),
         ({"num_features": manifest.num_features + 1}, r"x\.npy' must have shape"),
-        ({"offsets": manifest.offsets[:-1] + (manifest.offsets[-1] + 1,)}, "must have shape"),
-    ):
+        ({"offsets": (*manifest.offsets[:-1], manifest.offsets[-1] + 1)}, "must have shape"),
+    )
+    for changes, message in wrong:
         manifest.model_copy(update=changes).write(parts)
         with pytest.raises(DataError, match=message):
             join_parts(parts)

@@ -135,15 +135,14 @@ def read_part(directory: PathLike, number: int, manifest: Manifest | None = None
 
 def _check_shapes(part: GraphPart, folder: Path, manifest: Manifest, nodes: int) -> None:
     """Raise `DataError` unless the arrays fit each other and what the manifest says of the part."""
-    expected = dict.fromkeys((*_BY_NODE, "safety_mask", "node_ids"), (nodes,))
+    expected: dict[str, tuple[int, ...]] = dict.fromkeys((*_BY_NODE, "safety_mask", "node_ids"), (nodes,))
     expected |= {"x": (nodes, manifest.num_features), "indptr": (nodes + 1,), "edge_weight": part.indices.shape}
     for name, array in part.arrays().items():
         if name in expected and array.shape != expected[name]:
             raise DataError(f"'{folder / name}.npy' must have shape {expected[name]} (got {array.shape})")
     last = nodes + len(part.halo)
-    pointers_fit = (
-        part.indptr[0] == 0 and part.indptr[-1] == len(part.indices) and bool((np.diff(part.indptr) >= 0).all())
-    )
+    first, end = part.indptr[[0, -1]]
+    pointers_fit = first == 0 and end == len(part.indices) and bool((np.diff(part.indptr) >= 0).all())
     columns_fit = not len(part.indices) or (part.indices.min() >= 0 and part.indices.max() < last)
     halo_fits = not len(part.halo) or (part.halo.min() >= 0 and part.halo.max() < manifest.num_nodes)
     if part.indices.ndim != 1 or part.halo.ndim != 1 or not (pointers_fit and columns_fit and halo_fits):

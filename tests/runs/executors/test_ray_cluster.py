@@ -61,11 +61,12 @@ def test_a_lost_node_loses_no_record(tmp_path: Path) -> None:
         expected = on_ray.records(str(tmp_path / "nowhere"))
     finally:
         torch.set_num_threads(threads)
-    assert found["jobs"] == 2
+    assert found["jobs"] == 3
     assert found["records"] == json.loads(json.dumps(expected))
     assert (tmp_path / "reached").exists()  # a task was on the node when it was lost
     assert found["error"] == "KeyError(7)"
     assert found["first"] == [0.0, 150]
+    assert found["freed"]
     assert found["killed"] == [[0, 0], [1, None]]
     assert found["disconnected"]
 

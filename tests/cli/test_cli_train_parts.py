@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
+from tests.distributed import cases
+from tests.distributed.crew import crew
 from typer.testing import Result
 
 from fairpass.datasets import load_arrays
@@ -68,23 +70,20 @@ def wait_for(what: str, holds: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 def test_killed_workers_are_started_again_to_the_same_result(parts: Path, tmp_path: Path) -> None:
-    whole, killed, draw = tmp_path / "whole", tmp_path / "killed", random.Random(7)
-    options = (parts, "--epochs", EPOCHS, "--set", "hidden=8")
-    with started("train", *options, "--out", whole) as process:
-        out, err = process.communicate(timeout=TIMEOUT)
-        assert process.returncode == 0, err
-        assert "validation chose epoch" in out
-    with started("train", *options, "--out", killed) as process:
+    undisturbed, killed, draw = tmp_path / "model.safetensors", tmp_path / "killed", random.Random(7)
+    crew(2, cases.fit_as_the_command_does, parts, undisturbed, EPOCHS, 8)
+    with started("train", parts, "--epochs", EPOCHS, "--set", "hidden=8", "--out", killed) as process:
         checkpoint = killed / "checkpoint.safetensors"
         wait_for("a checkpoint", lambda: checkpoint.exists() or process.poll() is not None)
         time.sleep(draw.uniform(0, 2))
         if victims := workers(process.pid):
             draw.choice(victims).kill()
-        _, err = process.communicate(timeout=TIMEOUT)
+        out, err = process.communicate(timeout=TIMEOUT)
         assert process.returncode == 0, err
         assert "Traceback" not in err
+        assert "validation chose epoch" in out
     (ours, header), (theirs, expected) = (
-        read_tensors(each / "model.safetensors", "fairpass model") for each in (killed, whole)
+        read_tensors(each, "fairpass model") for each in (killed / "model.safetensors", undisturbed)
     )
     assert header == expected
     assert ours.keys() == theirs.keys()

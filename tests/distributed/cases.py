@@ -86,6 +86,12 @@ def fit_all(shared: SharedWorld, directory: Path, names: list[str], out: Path) -
     return found
 
 
+def fit_as_the_command_does(shared: SharedWorld, directory: Path, out: Path, epochs: int, hidden: int) -> None:
+    """Do what `fairpass train DIRECTORY --epochs EPOCHS --set hidden=HIDDEN` does; process 0 saves the model."""
+    model = methods.GMMD(hidden=hidden, training=methods.GMMD.recommended_training.but(epochs=epochs))
+    fit_in_parts(model, PartTask(directory, shared), save_to=out)
+
+
 def fit_with_dropout(shared: SharedWorld, directory: Path) -> list[dict[str, Any]]:
     model = methods.GCN(dropout=0.5, training=Training(epochs=EPOCHS))
     fit_in_parts(model, PartTask(directory, shared))

@@ -22,7 +22,7 @@ from fairpass.errors import DataError
 
 _SQLITE = "sqlite:///"
 _REACHABLE = 10  # seconds until a server without an answer counts as wrong
-_PAGE = 1 << 16  # bytes that SQLite may need at once
+_FILES, _PAGE = 4, 1 << 14  # files that SQLite may need at once, with their locks, and bytes of each
 _WAIT = 60  # seconds, while others write or hold the lock
 
 
@@ -61,8 +61,9 @@ def check_writable(storage: str) -> None:
     if url.startswith(_SQLITE):
         path = Path(unquote(url.removeprefix(_SQLITE)))
         try:
-            with TemporaryFile(dir=path.parent) as file:
-                file.write(bytes(_PAGE))
+            with ExitStack() as stack:
+                for _ in range(_FILES):
+                    stack.enter_context(TemporaryFile(dir=path.parent)).write(bytes(_PAGE))
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(path)) from None
 

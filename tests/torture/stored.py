@@ -109,7 +109,7 @@ def write_all(folder: Path) -> None:
 def kinds(folder: Path) -> Mapping[str, Kind]:
     """Return the kinds of the files that `write_all` wrote."""
     data, space = small_graph(), workspace(load_config(folder / "fairpass.toml"))
-    predict: Any = lambda found: found.predict_proba(data)  # noqa: E731
+    predict: Any = lambda found: found.predict_proba(data)  # noqa: E731 # one of several in a table
 
     def damage_model(path: Path, random: Random) -> str:
         return mutated_tensors(path, KIND, random)

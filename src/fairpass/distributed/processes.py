@@ -21,11 +21,6 @@ def is_worker() -> bool:
     return all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 
-def rank() -> int:
-    """Return the number of this process; 0 if it is alone."""
-    return int(os.environ["RANK"]) if is_worker() else 0
-
-
 def local_device(device: str) -> str:
     """Return the device of this process: with GPUs, each process of a machine has its own."""
     return f"cuda:{os.environ['LOCAL_RANK']}" if device == "cuda" and is_worker() else device

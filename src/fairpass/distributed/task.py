@@ -31,7 +31,6 @@ class PartTask(Task):
         first = shared.broadcast(manifest.graph.encode())
         shared.agree(lambda: _check_graph(directory, manifest, (first or b"").decode()))
         shared.first_node = manifest.offsets[shared.rank]
-        self.directory, self._device = directory, device
         self.x = torch.from_numpy(part.x).to(device, torch.get_default_dtype())
         self.y, self.sens = (torch.from_numpy(each).to(device, torch.long) for each in (part.y, part.sens))
         masks = {name: getattr(part, f"{name}_mask") for name in _MASKS}

@@ -43,7 +43,7 @@ def import_table(
         check_header(read_parquet(path, name, _header_of_parquet), name, repr(str(path)))
         return {"path": str(path), "origin": origin, "typed": True, "decimal": options.decimal}
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow  # noqa: F401 # to see whether it is installed
     except ImportError as error:
         raise DataError(f"reading {str(path)!r} in parts needs pyarrow: pip install fairpass[parquet]") from error
     try:

@@ -46,7 +46,7 @@ from fairpass.errors import DataError
 from fairpass.files import PathLike
 
 _ROWS = 100_000  # rows of features that are handled at once: there may be many features
-_STEPS = 6  # besides those of columns and parts
+_STEPS = 6  # apart from those of columns and parts
 
 
 def partition(

@@ -5,7 +5,7 @@ The public names are listed in `__init__.pyi` and imported on first use, so that
 
 import lazy_loader
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]

@@ -83,13 +83,22 @@ class Locks:
         return "another process" if kind == fcntl.F_UNLCK or process <= 0 else f"process {process}"
 
     @contextmanager
-    def hold(self, name: str, waiting: Callable[[str], str] | None = None) -> Iterator[None]:
-        """Hold a lock, after waiting for it; a note of `waiting`, given who holds it, is logged once."""
-        told = waiting is None
+    def hold(
+        self, name: str, waiting: Callable[[str], str] | None = None, timeout: float | None = None
+    ) -> Iterator[None]:
+        """Hold a lock, after waiting for it.
+
+        Args:
+            waiting: makes a note of who holds the lock, which is logged once.
+            timeout: seconds to wait, and then raise `TimeoutError` with who holds the lock.
+        """
+        start = time.monotonic()
         while not self.acquire(name):
-            if not told and waiting is not None:
+            if waiting is not None:
                 logger.warning("%s", waiting(self.holder(name)))
-                told = True
+                waiting = None
+            if timeout is not None and time.monotonic() - start > timeout:
+                raise TimeoutError(self.holder(name))
             time.sleep(_POLL)
         try:
             yield

@@ -98,3 +98,6 @@ def test_memory_has_a_unit() -> None:
     assert bytes_of("8GB") == 8 * 10**9
     assert bytes_of("1.5 GiB") == 3 * 2**29
     assert bytes_of("500mb") == 5 * 10**8
+    for huge in ("100000000000000000000", "1e", "2000000TB", "9" * 400):
+        with pytest.raises(DataError, match="'memory' must be"):
+            bytes_of(huge)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -161,12 +162,16 @@ def test_passwords_are_masked(message: str, shown: str) -> None:
 
 def test_a_lock_is_exclusive_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairpass.tuning.database._WAIT", 0.1)
-    first, second = (create_engine(f"sqlite:///{tmp_path}/study.db") for _ in range(2))
-    refused = pytest.raises(DataError, match=r"'storage' must be free .* holds '.*study.db.lock'")
-    with exclusive(first, "a"), refused, exclusive(second, "a"):
-        pass
-    with exclusive(second, "a"):
-        pass
+    engine = create_engine(f"sqlite:///{tmp_path}/study.db")
+
+    def hold() -> None:
+        with exclusive(engine, "a"):
+            pass
+
+    with ThreadPoolExecutor(1) as thread:
+        with exclusive(engine, "a"), pytest.raises(DataError, match=r"'storage' must be free .* the lock of '.*study.db'"):
+            thread.submit(hold).result()
+        thread.submit(hold).result()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,13 +12,13 @@ from tempfile import TemporaryFile
 from typing import Any
 from urllib.parse import quote, unquote
 
-from filelock import FileLock, Timeout
 from optuna.storages import RDBStorage
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from fairpass.errors import DataError
+from fairpass.locks import Locks, lock_file
 
 _SQLITE = "sqlite:///"
 _REACHABLE = 10  # seconds until a server without an answer counts as wrong
@@ -137,17 +137,9 @@ def _locked_session(engine: Engine, name: str) -> Iterator[None]:
 
 @contextmanager
 def _locked_file(path: Path) -> Iterator[None]:
-    lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
         try:
-            stack.enter_context(FileLock(lock, timeout=_WAIT))
-        except Timeout:
-            raise DataError(f"'storage' must be free within {_WAIT} s (another search holds {str(lock)!r})") from None
-        # While it is held: who opens it at this moment notices, and tries again.
-        stack.callback(_remove, lock)
+            stack.enter_context(Locks(lock_file(path)).hold("study", timeout=_WAIT))
+        except TimeoutError as error:
+            raise DataError(f"'storage' must be free within {_WAIT} s ({error} holds the lock of '{path}')") from None
         yield
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # on Windows the lock removes it later
-        path.unlink()

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 # DuckDB may have this share of the memory, and needs this much to do anything at all.
 _SHARE, LEAST = 0.75, 256_000_000
+_MOST = 10**18  # bytes; DuckDB cannot count much further
 _VECTOR = 2048  # rows that DuckDB handles at once
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_SHOWN = 50  # characters of what was given
 _DISK_FULL = ("No space left on device", "max_temp_directory_size")
 
 
@@ -33,8 +35,11 @@ def bytes_of(memory: str) -> int:
     """Return an amount of memory such as "8GB" as a number of bytes."""
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
     if found is None or found[2] not in _UNITS:
-        raise DataError(f"'memory' must be a number with a unit, such as 500MB or 8GB (got {memory!r})")
-    return int(float(found[1]) * _UNITS[found[2]])
+        raise DataError(f"'memory' must be a number with a unit, such as 500MB or 8GB (got {memory[:_SHOWN]!r})")
+    amount = float(found[1]) * _UNITS[found[2]]
+    if amount > _MOST:
+        raise DataError(f"'memory' must be at most {_MOST // 10**12} TB (got {memory[:_SHOWN]!r})")
+    return int(amount)
 
 
 class Engine:

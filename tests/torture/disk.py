@@ -7,12 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.torture.kills import SCENARIOS, finished, undisturbed
-from tests.torture.materials import write_project
+from tests.torture.kills import SCENARIOS, finished, prepare, undisturbed
 from tests.torture.reporting import Report, Setting
 from tests.torture.trial import run
 
-_NAMES = ("train", "train gcn", "compare", "tune", "grid", "partition", "run")
+_NAMES = (
+    "train",
+    "train gcn",
+    "compare",
+    "tune",
+    "grid",
+    "partition",
+    "run",
+    "benchmark",
+    "reproduce",
+    "attribute",
+    "parts",
+)
 FULL = ("the disk is full", "No space left on device", "database or disk is full")
 
 
@@ -34,7 +45,7 @@ def on(name: str, setting: Setting, free: int | None = None, inodes: int | None 
     expected, _ = undisturbed(name, setting.shared)
     try:
         with small_disk(setting.folder) as folder:
-            write_project(folder)
+            prepare(name, folder)
             if inodes is not None:
                 remount(folder, f"size=200M,nr_inodes={used_inodes(folder) + inodes}")
             if free is not None:

@@ -19,6 +19,7 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 EXPECTED = {signal.SIGKILL: (-9,), signal.SIGTERM: (-15, 143), signal.SIGINT: (130,)}
 _AGAIN, _MOST = 0.85, 12  # probability of another kill, and their largest number in a row
 _ENDING = 0.3  # share of the kills that are aimed at the end, where files are written
+_WORKER = 0.5  # share of the kills that hit a worker, where there are some
 _lock = Lock()
 _seconds: dict[str, float] = {}  # that a scenario takes from its beginning to its end, lately
 
@@ -30,10 +31,13 @@ class Scenario:
     arguments: tuple[str, ...]
     files: tuple[str, ...]
     weight: int = 1
+    before: tuple[str, ...] = ()  # a command that makes what this one needs
+    workers: bool = False  # whether it starts processes, which may be killed alone: it must get over that
 
 
 _TRAINED = ("o/model.safetensors", "o/history.json", "o/evaluation.json")
 _RUN = "runs/people"
+_PARTITION = ("partition", "people.csv", "friends.csv", *ROLES, "--parts", "2", "--out", "parts")
 SCENARIOS = {
     "train": Scenario(("train", *TABLES, "--epochs", "40", "--out", "o"), _TRAINED, 6),
     "train gcn": Scenario(("train", *TABLES, "--method", "gcn", "--epochs", "60", "--out", "o"), _TRAINED, 3),
@@ -54,9 +58,7 @@ SCENARIOS = {
         ("t/tuned.json",),
         3,
     ),
-    "partition": Scenario(
-        ("partition", "people.csv", "friends.csv", *ROLES, "--parts", "2", "--out", "parts"), ("parts/**/*",), 5
-    ),
+    "partition": Scenario(_PARTITION, ("parts/**/*",), 5),
     "run": Scenario(
         ("run", "fairpass.toml"),
         (
@@ -68,7 +70,26 @@ SCENARIOS = {
     "jobs": Scenario(
         ("compare", *TABLES, "--methods", "gcn", "--seeds", "2", "--epochs", "20", "--jobs", "2", "--out", "R.json"),
         ("R.json",),
-        1,
+        workers=True,
+    ),
+    "parts": Scenario(
+        ("train", "parts", "--workers", "2", "--epochs", "10", "--out", "o"), _TRAINED, before=_PARTITION, workers=True
+    ),
+    "benchmark": Scenario(
+        (
+            *("benchmark", "--graphs", "german", "--methods", "logistic,gcn", "--splits", "2", "--no-controls"),
+            *("--out", "b"),
+        ),
+        ("b/records/*", "b/benchmark-differences-*", "b/benchmark-[hu]*.md"),
+        2,
+    ),
+    "reproduce": Scenario(
+        ("reproduce", "ablation", "--quick", "--datasets", "german", "--jobs", "2", "--out", "r"),
+        ("r/records/*", "r/ablation/*.md"),
+        workers=True,
+    ),
+    "attribute": Scenario(
+        ("attribute", "gmmd", *TABLES, "--splits", "2", "--seeds", "1", "--out", "a"), ("a/records/*",), 2
     ),
 }
 
@@ -83,12 +104,17 @@ def disturbed(name: str, setting: Setting, signals: Sequence[int] = SIGNALS, mos
     """Kill one scenario again and again, and compare what it comes to."""
     scenario, random, report = SCENARIOS[name], setting.random, Report()
     expected, seconds = undisturbed(name, setting.shared)
-    write_project(setting.folder)
+    prepare(name, setting.folder)
     for number in range(most):
         if number and random.random() > _AGAIN:
             break
-        outcome = Trial(scenario.arguments, setting.folder).kill_after(moment(random, seconds), random.choice(signals))
-        report.add(outcome)
+        begun = Trial(scenario.arguments, setting.folder)
+        begun.ends_within(moment(random, seconds))
+        if scenario.workers and random.random() < _WORKER:
+            report.counts["kills"] += begun.kill_worker(random)
+        else:
+            begun.send(random.choice(signals))
+        outcome = report.add(begun.outcome())
         report.faults += unexpected(outcome)
         report.counts["kills"] += outcome.killed
         if not outcome.killed or outcome.code == 0:
@@ -97,6 +123,13 @@ def disturbed(name: str, setting: Setting, signals: Sequence[int] = SIGNALS, mos
             break
         seconds = max(seconds / 2, outcome.seconds)  # what is done is not done again
     return finished(name, report, setting, expected)
+
+
+def prepare(name: str, folder: Path) -> None:
+    """Write what a scenario needs."""
+    write_project(folder)
+    if before := SCENARIOS[name].before:
+        whole(run(before, folder))
 
 
 def finished(name: str, report: Report, setting: Setting, expected: dict[str, Any]) -> Report:
@@ -134,11 +167,16 @@ def undisturbed(name: str, shared: Path) -> tuple[dict[str, Any], float]:
     with _lock:
         if not kept.exists():
             shutil.rmtree(folder, ignore_errors=True)
-            write_project(folder)
-            outcome = run(SCENARIOS[name].arguments, folder)
-            if outcome.code != 0 or outcome.faults():
-                raise RuntimeError(f"undisturbed, {name!r} fails:\n{outcome.describe()}")
+            prepare(name, folder)
+            outcome = whole(run(SCENARIOS[name].arguments, folder))
             found = results(folder, SCENARIOS[name].files)
             kept.write_text(json.dumps({"files": found, "seconds": outcome.seconds}))
         stored = json.loads(kept.read_text())
     return stored["files"], _seconds.setdefault(name, stored["seconds"])
+
+
+def whole(outcome: Outcome) -> Outcome:
+    """Return the outcome of a command that nothing disturbed, which must be a success."""
+    if outcome.code != 0 or outcome.faults():
+        raise RuntimeError(f"undisturbed, it fails:\n{outcome.describe()}")
+    return outcome

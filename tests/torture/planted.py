@@ -18,6 +18,10 @@ def leaves_a_process() -> None:
     subprocess.Popen(["sleep", "3600"])
 
 
+def leaves_a_process_in_another_session() -> None:
+    subprocess.Popen(["sleep", "3600"], start_new_session=True)
+
+
 def colours_the_terminal() -> None:
     sys.stdout.write("\x1b[31mred")
 

@@ -9,21 +9,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tests.torture.kills import SCENARIOS, SIGNALS, undisturbed, unexpected
-from tests.torture.materials import TABLES, differences, leftovers, results, steady, write_project
+from tests.torture.kills import SCENARIOS, SIGNALS, finished, prepare, undisturbed, unexpected, whole
+from tests.torture.materials import TABLES, differences, leftovers, steady, write_project
 from tests.torture.reporting import Report, Setting
-from tests.torture.trial import LIMIT, Outcome, Trial, run
+from tests.torture.trial import Outcome, Trial, run
 
 _METHODS = ("gcn", "logistic", "mlp", "fairdrop", "gmmd", "mmd")
 _FAIRNESS = ("0", "0.5", "1")
 _COMPARE = ("compare", *TABLES, "--seeds", "2", "--epochs", "6", "--out", "R.json", "--json", "--methods")
+_SHARING = ("tune", "run", "benchmark", "reproduce", "attribute")  # several processes share the work
+_EXCLUSIVE = ("train", "train gcn", "partition", "parts")  # a directory is for one process at a time
 _KILLED = 0.3  # probability that one of them is killed
 _lock = Lock()
 _SHOWN = ("rows", "chosen", "reason", "reference", "cost", "tried")  # of a project's result
 
 
 def trial(setting: Setting) -> Report:
-    return setting.random.choice([compare, compare, same_comparison, project, grid, train])(setting)
+    return setting.random.choice([compare, compare, same_comparison, project, grid, same, same])(setting)
 
 
 def together(commands: Sequence[Sequence[str]], setting: Setting, report: Report) -> list[Outcome]:
@@ -124,10 +126,10 @@ def _run_with(wish: str, shared: Path) -> Any:
             if not folder.exists():
                 made = shared / "project in work"
                 write_project(made)
-                _whole(run(("run", "fairpass.toml"), made))
+                whole(run(("run", "fairpass.toml"), made))
                 made.rename(folder)
             work = Path(shutil.copytree(folder, shared / f"project with {wish}", dirs_exist_ok=True))
-            outcome = _whole(run(("run", "fairpass.toml", "--fairness", wish, "--json"), work))
+            outcome = whole(run(("run", "fairpass.toml", "--fairness", wish, "--json"), work))
             kept.write_text(json.dumps(_shown(json.loads(outcome.stdout))))
         return json.loads(kept.read_text())
 
@@ -158,25 +160,21 @@ def grid(setting: Setting) -> Report:
     return report
 
 
-def train(setting: Setting) -> Report:
-    """Train into one directory: whoever succeeds leaves the same files, and whoever does not says why."""
+def same(setting: Setting) -> Report:
+    """Start one command several times: whoever succeeds leaves the same files, and whoever does not says why."""
     report, random = Report(), setting.random
-    expected, _ = undisturbed("train", setting.shared)
-    write_project(setting.folder)
-    command = SCENARIOS["train"].arguments
-    outcomes = together([command] * random.randint(2, 4), setting, report)
+    name = random.choice((*_SHARING, *_EXCLUSIVE))
+    expected, _ = undisturbed(name, setting.shared)
+    prepare(name, setting.folder)
+    outcomes = together([SCENARIOS[name].arguments] * random.randint(2, 4), setting, report)
     for outcome in outcomes:
-        if outcome.sent is None and outcome.code not in (0, 1):
-            report.faults.append(f"it ends with {outcome.code}")
-        if outcome.code == 1 and not _refused(outcome):
+        if name in _SHARING or outcome.code != 1:
+            report.faults += unexpected(outcome)
+        elif not _refused(outcome):
             report.faults.append(f"it is not refused in one sentence: {outcome.stderr}")
     if not any(each.code == 0 or each.killed for each in outcomes):
         report.faults.append("none of them succeeded")
-    final = report.add(run(command, setting.folder))
-    found = results(setting.folder, SCENARIOS["train"].files)
-    report.faults += [f"a result differs: {each}" for each in differences(expected, found)]
-    report.faults += [f"a temporary file is left: {each}" for each in leftovers(setting.folder)]
-    return report if final.code == 0 else Report([*report.faults, "the last one fails"], report.counts, report.outcomes)
+    return finished(name, report, setting, expected)
 
 
 def _refused(outcome: Outcome) -> bool:
@@ -190,11 +188,5 @@ def _reference(name: str, shared: Path, command: Sequence[str]) -> Any:
         if not kept.exists():
             folder = shared / name
             write_project(folder)
-            kept.write_text(_whole(run(command, folder)).stdout)
+            kept.write_text(whole(run(command, folder)).stdout)
     return json.loads(kept.read_text())
-
-
-def _whole(outcome: Outcome) -> Outcome:
-    if outcome.code != 0 or outcome.faults():
-        raise RuntimeError(f"undisturbed, it fails within {LIMIT:g} s:\n{outcome.describe()}")
-    return outcome

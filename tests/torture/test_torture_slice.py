@@ -79,6 +79,7 @@ def test_a_full_disk_is_said_and_survived(setting: Setting) -> None:
         (planted.fails, "Traceback"),
         (planted.hangs, "it hangs"),
         (planted.leaves_a_process, "it left a process behind: .*sleep 3600"),
+        (planted.leaves_a_process_in_another_session, "it left a process behind: .*sleep 3600"),
         (planted.colours_the_terminal, "escape sequence"),
     ],
 )
@@ -91,7 +92,9 @@ def test_the_harness_notices(function: Callable[[], None], fault: str, tmp_path:
 
 
 def test_the_harness_kills_and_knows_it(tmp_path: Path) -> None:
-    outcome = Trial([], tmp_path / "work", planted.hangs).kill_after(0.1, signal.SIGKILL)
+    trial = Trial([], tmp_path / "work", planted.hangs)
+    trial.send(signal.SIGKILL)
+    outcome = trial.outcome()
     assert (outcome.code, outcome.sent, outcome.faults(), kills.unexpected(outcome)) == (-9, 9, [], [])
     other = Outcome((), 1, "", "", 0.0, sent=signal.SIGTERM)
     assert kills.unexpected(other) == ["after SIGTERM it ends with 1"]

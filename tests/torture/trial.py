@@ -1,7 +1,7 @@
 """One command in a process of its own: start it, disturb it, wait for it, and say what went wrong.
 
 A trial is forked from a server that has imported everything, so it costs a fraction of a second. It leads a session of
-its own, by which processes that outlive it are found.
+its own, and has a variable in its environment: by these the processes that it starts are found, also after its end.
 """
 
 import multiprocessing
@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
+from random import Random
 from threading import Lock
 from typing import Any
 
@@ -24,6 +25,7 @@ LIMIT = 300.0  # seconds; what takes longer hangs
 GRACE = 20.0  # seconds that a process of an ended trial may go on
 _SIGNS = ("Traceback (most recent call last)", "Fatal Python error", "Exception ignored in", "core dumped")
 _STREAMS = ("stdout", "stderr")
+_MARK = "FAIRPASS_TRIAL"
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.torture.preloaded"])
 _lock = Lock()  # multiprocessing's list of children is not made for threads
@@ -77,13 +79,14 @@ class Trial:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.logs = Path(f"{self.folder}.logs") / f"{time.monotonic_ns()}"
+        self.mark = f"{time.monotonic_ns()}"
+        self.logs = Path(f"{self.folder}.logs") / self.mark
         self.logs.mkdir(parents=True)
         for name in _STREAMS:
             (self.logs / name).touch()
         here, there = _processes.Pipe(duplex=False)
         work = (self.function or command, tuple(self.arguments))
-        given = (there, str(self.folder), str(self.logs), dict(os.environ), *work)
+        given = (there, str(self.folder), str(self.logs), {**os.environ, _MARK: self.mark}, *work)
         self.process = _processes.Process(target=_child, args=given)
         with _lock:
             self.process.start()
@@ -104,11 +107,35 @@ class Trial:
             with suppress(ProcessLookupError):
                 os.kill(self.process.pid or 0, number)
 
-    def kill_after(self, seconds: float, number: int) -> Outcome:
-        """Send a signal after a while, unless it has ended by then."""
-        if not self.ends_within(seconds):
-            self.send(number)
-        return self.outcome()
+    def kill_worker(self, random: Random) -> bool:
+        """Kill one of the processes that it has started, if there is one, as the system does without memory."""
+        workers = [each for each in self.processes() if each.pid != self.process.pid and is_worker(each)]
+        if workers:
+            with suppress(psutil.NoSuchProcess):
+                random.choice(workers).kill()
+        return bool(workers)
+
+    def processes(self) -> list[psutil.Process]:
+        """Return its living processes: those of its session, and those that have its mark."""
+        found = []
+        for pid in psutil.pids():
+            with suppress(ProcessLookupError, PermissionError, psutil.Error):
+                each = psutil.Process(pid)
+                mine = os.getsid(pid) == self.process.pid or each.environ().get(_MARK) == self.mark
+                if mine and each.status() != psutil.STATUS_ZOMBIE:
+                    found.append(each)
+        return sorted(found, key=lambda each: each.pid)
+
+    def outlived(self) -> list[str]:
+        """Return its processes that go on after its end."""
+        deadline = time.monotonic() + self.grace
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        found = []
+        for each in left:
+            with suppress(psutil.Error):
+                found.append(f"{each.pid} {' '.join(each.cmdline())}")
+        return found
 
     def outcome(self) -> Outcome:
         """Wait for the end."""
@@ -120,8 +147,8 @@ class Trial:
         seconds = time.monotonic() - self.started
         with _lock:
             code = self.process.exitcode
-        orphans = [] if hangs else outlived(pid, self.grace)
-        for each in session(pid):
+        orphans = [] if hangs else self.outlived()
+        for each in self.processes():
             with suppress(psutil.NoSuchProcess):
                 each.kill()
         words = tuple(str(each) for each in self.arguments)
@@ -129,26 +156,11 @@ class Trial:
         return Outcome(words, None if hangs else code, stdout, stderr, seconds, tuple(orphans), self.sent)
 
 
-def session(leader: int) -> list[psutil.Process]:
-    """Return the living processes of a session."""
-    found = []
-    for pid in psutil.pids():
-        with suppress(ProcessLookupError, PermissionError, psutil.NoSuchProcess):
-            if os.getsid(pid) == leader and (each := psutil.Process(pid)).status() != psutil.STATUS_ZOMBIE:
-                found.append(each)
-    return found
-
-
-def outlived(leader: int, grace: float) -> list[str]:
-    """Return the processes of a session that go on after its leader's end."""
-    deadline = time.monotonic() + grace
-    while (left := session(leader)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    found = []
-    for each in left:
-        with suppress(psutil.NoSuchProcess):
-            found.append(f"{each.pid} {' '.join(each.cmdline())}")
-    return found
+def is_worker(process: psutil.Process) -> bool:
+    """Return whether a process does a share of the work; multiprocessing has others, which keep books."""
+    with suppress(psutil.Error):
+        return any(word in ("fairpass", "--multiprocessing-fork") for word in process.cmdline())
+    return False
 
 
 def run(arguments: Sequence[Any], folder: Path, limit: float = LIMIT) -> Outcome:

@@ -169,7 +169,10 @@ def test_a_lock_is_exclusive_and_leaves_no_file(tmp_path: Path, monkeypatch: pyt
             pass
 
     with ThreadPoolExecutor(1) as thread:
-        with exclusive(engine, "a"), pytest.raises(DataError, match=r"'storage' must be free .* the lock of '.*study.db'"):
+        with (
+            exclusive(engine, "a"),
+            pytest.raises(DataError, match=r"'storage' must be free .* the lock of '.*study.db'"),
+        ):
             thread.submit(hold).result()
         thread.submit(hold).result()
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -46,10 +47,12 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
             max_restarts=MAX_RESTARTS,
             monitor_interval=0.1,
         )
+        handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        received = None
         try:
             elastic_launch(config, sys.executable)("-m", "fairpass", *arguments)
-        except SignalException:
-            raise KeyboardInterrupt from None
+        except SignalException as error:
+            received = error.sigval
         except ChildFailedError as error:
             failed = min(error.failures)
             code = error.failures[failed].exitcode
@@ -59,6 +62,11 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
             ) from None
         finally:
             os.environ.pop(_PROBLEM, None)
+            for number, handler in handlers.items():
+                if signal.getsignal(number) is not handler:  # the agent has put its own in place
+                    signal.signal(number, handler)
+        if received is not None:
+            signal.raise_signal(received)  # the workers are gone: now it is for whoever handled it before
         if problem.exists():
             raise DataError(problem.read_text(encoding="utf-8"))
 

@@ -145,3 +145,18 @@ def test_a_killed_process_costs_its_own_run_only(data: Data) -> None:
         ("killed", 0): "its process was killed (is there enough memory?)",
         **outcomes(run_all({"constant": Constant()}, [0], data)),
     }
+
+
+def process_of(_: Data, batch: int) -> int:
+    if batch == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_those_not_yet_begun_go_on_in_new_processes_together(data: Data) -> None:
+    found = dict(executor_for(2).map(process_of, data, range(12)))
+    assert sorted(found) == list(range(12))
+    assert found.pop(1) is None
+    # Two at first, one for each that was being computed when one was killed, and two for all others.
+    assert len(set(found.values())) <= 6

@@ -6,8 +6,9 @@ import os
 import pickle
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import reduction
@@ -19,6 +20,9 @@ from torch_geometric.data import Data
 
 from fairpass.parameters import MOST_JOBS, check_count
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
+
+Lost = Generator[tuple[Batch, T | None], None, list[Batch]]
+_BROKEN = (BrokenProcessPool, BrokenPipeError)  # the second if a process is killed before it has read its task
 
 
 class Processes(Executor):
@@ -42,22 +46,50 @@ class Processes(Executor):
         if self.is_here(len(batches)):
             yield from super().map(work, data, batches)
             return
-        lost = []
-        with _pool(data, min(self.jobs, len(batches))) as submit:
-            waiting = {submit(work, batch): batch for batch in batches}
-            for done in as_completed(waiting):
+        waiting = deque(batches)
+        while waiting:
+            lost = yield from self._together(work, data, waiting)
+            yield from _one_at_a_time(work, data, lost)
+
+    def _together(self, work: Work[Batch, T], data: Data, waiting: deque[Batch]) -> Lost[Batch, T]:
+        """Compute batches until all are done, or a process is killed; return those that were being computed then.
+
+        A killed process (out of memory) breaks the whole pool. With as many batches submitted as there are processes,
+        the others are known to be innocent, and stay in `waiting`.
+        """
+        running: dict[Future[Any], Batch] = {}
+        lost: list[Batch] = []
+        jobs = min(self.jobs, len(waiting))
+        with _pool(data, jobs) as submit:
+            while not lost and (waiting or running):
                 try:
-                    yield waiting[done], done.result()
-                except BrokenProcessPool:
-                    lost.append(waiting[done])
-        # A killed process (out of memory) breaks the pool, and every unfinished batch is lost. It is not known which
-        # one was to blame, so each gets a process of its own, one after the other.
-        for batch in lost:
-            with _pool(data, 1) as submit:
+                    while waiting and len(running) < jobs:
+                        running[submit(work, waiting[0])] = waiting[0]
+                        waiting.popleft()
+                except _BROKEN:
+                    lost.append(waiting.popleft())
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for each in done:
+                    try:
+                        yield running[each], each.result()
+                    except BrokenProcessPool:
+                        lost.append(running[each])
+                    del running[each]
+        return [*lost, *running.values()]
+
+
+def _one_at_a_time(work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
+    """Compute batches alone, so that it is known which one is to blame if its process is killed, too."""
+    left = deque(batches)
+    while left:
+        with _pool(data, 1) as submit:
+            while left:
+                batch = left.popleft()
                 try:
                     yield batch, submit(work, batch).result()
-                except BrokenProcessPool:
+                except _BROKEN:
                     yield batch, None
+                    break
 
 
 @contextmanager

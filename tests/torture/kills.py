@@ -38,6 +38,8 @@ class Scenario:
 _TRAINED = ("o/model.safetensors", "o/history.json", "o/evaluation.json")
 _RUN = "runs/people"
 _PARTITION = ("partition", "people.csv", "friends.csv", *ROLES, "--parts", "2", "--out", "parts")
+_REPRODUCE = ("reproduce", "ablation", "--quick", "--datasets", "german", "--out", "r")
+_REPRODUCED = ("r/records/*", "r/ablation/*.md")
 SCENARIOS = {
     "train": Scenario(("train", *TABLES, "--epochs", "40", "--out", "o"), _TRAINED, 6),
     "train gcn": Scenario(("train", *TABLES, "--method", "gcn", "--epochs", "60", "--out", "o"), _TRAINED, 3),
@@ -83,11 +85,8 @@ SCENARIOS = {
         ("b/records/*", "b/benchmark-differences-*", "b/benchmark-[hu]*.md"),
         2,
     ),
-    "reproduce": Scenario(
-        ("reproduce", "ablation", "--quick", "--datasets", "german", "--jobs", "2", "--out", "r"),
-        ("r/records/*", "r/ablation/*.md"),
-        workers=True,
-    ),
+    "reproduce": Scenario(_REPRODUCE, _REPRODUCED, 2),
+    "reproduce jobs": Scenario((*_REPRODUCE, "--jobs", "2"), _REPRODUCED, workers=True),
     "attribute": Scenario(
         ("attribute", "gmmd", *TABLES, "--splits", "2", "--seeds", "1", "--out", "a"), ("a/records/*",), 2
     ),

@@ -26,6 +26,7 @@ for name, options, command, ballast in (
     ("full", "size=12k", TRAIN, 0),
     ("inodes", "size=10M,nr_inodes=2", TRAIN, 0),
     ("study", "size=100k", TUNE, 90_000),
+    ("study-inodes", "size=10M,nr_inodes=3", TUNE, 0),
     ("results", "size=4k", COMPARE, 0),
 ):
     disk = Path(sys.argv[1]) / name
@@ -68,8 +69,9 @@ def test_a_full_disk_while_a_model_is_trained(name: str, outcomes: Mapping[str, 
     assert all(done["files"].values())
 
 
-def test_a_full_disk_while_a_study_is_kept(outcomes: Mapping[str, Any]) -> None:
-    done = outcomes["study"]
+@pytest.mark.parametrize("name", ["study", "study-inodes"])
+def test_a_full_disk_while_a_study_is_kept(name: str, outcomes: Mapping[str, Any]) -> None:
+    done = outcomes[name]
     assert done["code"] == 1
     assert "disk is full" in done["error"]
     assert "Traceback" not in done["error"]

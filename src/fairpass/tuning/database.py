@@ -45,6 +45,7 @@ def connect(storage: str) -> RDBStorage:
     except DataError:
         raise
     except DBAPIError as error:
+        check_writable(storage)
         raise DataError(masked(f"'storage' must be a database to write to (got {url!r}: {error.orig})")) from None
     except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
         needs_driver = isinstance(error, ImportError) and url.startswith("postgresql")

@@ -18,11 +18,11 @@ from fairpass.cli import output
 from fairpass.cli import train as train_module
 from fairpass.cli.evaluate import Split
 from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
+from fairpass.datasets.graph import SplitName
 from fairpass.documents import signed
 from fairpass.methods import GMMD, Constant, names
 from fairpass.metrics import catalog
 from fairpass.training import Training
-from fairpass.training.task import SplitName
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]

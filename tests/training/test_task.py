@@ -8,10 +8,11 @@ from tests.methods.ingredients import small_graph
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
+from fairpass.datasets.graph import SplitName
 from fairpass.errors import DataError
 from fairpass.nn.operators import OperatorKind
 from fairpass.training import Task, fingerprint
-from fairpass.training.task import RememberedTask, SplitName
+from fairpass.training.task import RememberedTask
 
 
 def having(data: Data, **attributes: Any) -> Data:

@@ -5,7 +5,7 @@ The audit works on these arrays, so that it imports neither torch nor torch_geom
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,10 @@ Bools: TypeAlias = NDArray[np.bool_]
 AnyInts: TypeAlias = NDArray[np.signedinteger[Any]]
 Graph: TypeAlias = "Data | GraphArrays"
 Column: TypeAlias = "pd.Series[Any]"
+
+SplitName = Literal["train", "val", "test", "safety"]
+SPLITS: tuple[SplitName, ...] = get_args(SplitName)
+MASKS = tuple(f"{name}_mask" for name in SPLITS)  # a graph need not have the last one
 
 # The label of an unlabelled node, and the group of a node whose group is unknown.
 MISSING = -1
@@ -70,7 +74,7 @@ def array_of(graph: Graph, name: str) -> Any:
 
 def part_sizes(graph: Graph) -> dict[str, int]:
     """Return the number of nodes in each part of the split: "train", "val", "test" and, if there is one, "safety"."""
-    masks = {part: array_of(graph, f"{part}_mask") for part in ("train", "val", "test", "safety")}
+    masks = {part: array_of(graph, f"{part}_mask") for part in SPLITS}
     return {part: int(mask.sum()) for part, mask in masks.items() if mask is not None}
 
 

@@ -13,7 +13,7 @@ from fairpass.datasets.column_encoding import text_of
 from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.edges import EdgeList, edge_list, header_names
 from fairpass.datasets.feature_graphs import similarity_graph
-from fairpass.datasets.graph import MISSING, Floats, listed, simple_graph
+from fairpass.datasets.graph import MASKS, MISSING, Floats, listed, simple_graph
 from fairpass.datasets.options import Dangling, MissingSensitive, TableOptions, UnknownCategory
 from fairpass.datasets.table_files import TableSource, read_table
 from fairpass.datasets.tables import from_tables, normalised, options_of, similarity_origin
@@ -50,7 +50,7 @@ def join(graph: Data, new: Data, links: Tensor, link_weight: Tensor | None = Non
     for name in ("y", "sens"):
         if graph.get(name) is not None or new.get(name) is not None:
             attributes[name] = torch.cat([_codes(graph, "graph", name), _codes(new, "new", name).to(graph.x.device)])
-    for name in ("train_mask", "val_mask", "test_mask", "safety_mask"):
+    for name in MASKS:
         if graph.get(name) is not None:
             attributes[name] = torch.cat([graph[name], graph[name].new_zeros(more)])
     for name in (*_NAMES, "sens_column"):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fairpass.datasets.graph import Bools, GraphArrays, Ints, distinct_sorted
+from fairpass.datasets.graph import MASKS, Bools, GraphArrays, Ints, distinct_sorted
 from fairpass.datasets.npy_files import write_npy
 from fairpass.documents import Stored, read_document, write_document
 from fairpass.errors import DataError
@@ -25,7 +25,9 @@ from fairpass.files import PathLike, sha256
 
 KIND: Final = "fairpass parts"
 MANIFEST = "manifest.json"
-_OPTIONAL = ("edge_weight", "safety_mask", "node_ids")
+_BY_NODE = ("x", "y", "sens", *MASKS[:3])
+_OPTIONAL = ("edge_weight", *MASKS[3:], "node_ids")
+_SHARED = ("feature_names", "sens_column", "label_names", "group_names", "provenance")
 
 
 class StoredFile(Stored):
@@ -135,7 +137,7 @@ def read_part(directory: PathLike, number: int, manifest: Manifest | None = None
 
 def _check_shapes(part: GraphPart, folder: Path, manifest: Manifest, nodes: int) -> None:
     """Raise `DataError` unless the arrays fit each other and what the manifest says of the part."""
-    expected: dict[str, tuple[int, ...]] = dict.fromkeys((*_BY_NODE, "safety_mask", "node_ids"), (nodes,))
+    expected: dict[str, tuple[int, ...]] = dict.fromkeys((*_BY_NODE, *_OPTIONAL), (nodes,))
     expected |= {"x": (nodes, manifest.num_features), "indptr": (nodes + 1,), "edge_weight": part.indices.shape}
     for name, array in part.arrays().items():
         if name in expected and array.shape != expected[name]:
@@ -299,10 +301,6 @@ def join_parts(directory: PathLike) -> GraphArrays:
         optional["node_ids"] = optional["node_ids"].tolist()
     shared: dict[str, Any] = {name: getattr(manifest, name) for name in _SHARED}
     return GraphArrays(edge_index=np.stack([source[order], target[order]]), **joined, **shared, **optional)
-
-
-_BY_NODE = ("x", "y", "sens", "train_mask", "val_mask", "test_mask")
-_SHARED = ("feature_names", "sens_column", "label_names", "group_names", "provenance")
 
 
 def _plain_ids(ids: list[Any]) -> NDArray[Any]:

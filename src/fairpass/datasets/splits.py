@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpass.datasets.column_encoding import text_of
-from fairpass.datasets.graph import MISSING, Bools, Column, Graph, Ints, array_of, listed
+from fairpass.datasets.graph import MISSING, SPLITS, Bools, Column, Graph, Ints, array_of, listed
 from fairpass.datasets.options import check_fractions
 from fairpass.datasets.registry import PUBLISHED_SEED, SplitRule
 from fairpass.errors import DataError
 
 # What a column may call the parts of a split -> their names here.
-PARTS = {part: part for part in ("train", "val", "test", "safety")} | {"valid": "val", "validation": "val"}
+PARTS: dict[str, str] = {**{part: part for part in SPLITS}, "valid": "val", "validation": "val"}
 
 _Ids = tuple[list[int], list[int], list[int]]
 

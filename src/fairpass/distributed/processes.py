@@ -1,8 +1,6 @@
 """What makes a process one of several that train together: torchrun's variables, the process group, a clean end."""
 
 import os
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -10,7 +8,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from fairpass.lifetime import end_with_parent
 from fairpass.world import SharedWorld, inside
+
+STARTED_BY = "FAIRPASS_STARTED_BY"  # has the number of the process that called `launch`
 
 _torch: Any = dist  # some of its names have no type
 _LOST = "the connection to another process was lost"
@@ -32,7 +33,7 @@ def joined() -> Iterator[SharedWorld]:
 
     Numbers on CPUs go through gloo, those on GPUs through NCCL.
     """
-    _end_with_parent()
+    end_with_parent(int(os.environ.get(STARTED_BY, os.getppid())))
     # The agent's store outlives its workers. Those of each start must not find the addresses of the last ones.
     store, number, size = next(_torch.rendezvous("env://"))
     attempt = _torch.PrefixStore(f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
@@ -50,15 +51,3 @@ def joined() -> Iterator[SharedWorld]:
     finally:
         with suppress(RuntimeError):
             dist.destroy_process_group()
-
-
-def _end_with_parent() -> None:
-    """End this process as soon as the one that started it is gone: nobody would wait for it."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairpass.datasets.graph import SPLITS
 from fairpass.datasets.parts import GraphPart, Manifest, read_part
 from fairpass.distributed.halo import Halo
 from fairpass.distributed.operator import PartOperator, check_edges
@@ -13,8 +14,6 @@ from fairpass.errors import DataError
 from fairpass.nn.operators import OperatorKind
 from fairpass.training.task import Task
 from fairpass.world import SharedWorld
-
-_MASKS = ("train", "val", "test", "safety")
 
 
 class PartTask(Task):
@@ -33,7 +32,7 @@ class PartTask(Task):
         shared.first_node = manifest.offsets[shared.rank]
         self.x = torch.from_numpy(part.x).to(device, torch.get_default_dtype())
         self.y, self.sens = (torch.from_numpy(each).to(device, torch.long) for each in (part.y, part.sens))
-        masks = {name: getattr(part, f"{name}_mask") for name in _MASKS}
+        masks = {name: getattr(part, f"{name}_mask") for name in SPLITS}
         self.masks = {name: torch.from_numpy(mask).to(device) for name, mask in masks.items() if mask is not None}
         self.edge_weight = None if part.edge_weight is None else torch.from_numpy(part.edge_weight)
         self.feature_names, self.label_names = manifest.feature_names, manifest.label_names

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from fairpass.datasets.graph import SplitName
 from fairpass.distributed.task import PartTask
 from fairpass.errors import DataError
 from fairpass.methods.base import FilePath, NodeClassifier
@@ -16,7 +17,6 @@ from fairpass.metrics import Evaluation, evaluate
 from fairpass.metrics.inputs import Undefined
 from fairpass.training.loop import Callback
 from fairpass.training.program import scores
-from fairpass.training.task import SplitName
 from fairpass.world import world
 
 
@@ -50,10 +50,7 @@ def fit_in_parts(
     check_in_parts(model)
     kept = model.train_on(task, model.describe(task, task.manifest.graph), callbacks, checkpoint)
     if world().rank == 0:
-        if save_to is not None:
-            model.save(save_to)
-        for path in kept:
-            path.unlink(missing_ok=True)
+        model.keep(save_to, kept)
 
 
 @torch.no_grad()

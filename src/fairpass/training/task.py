@@ -4,11 +4,12 @@ import hashlib
 import logging
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from fairpass.datasets.graph import MASKS, SPLITS, SplitName
 from fairpass.errors import DataError
 from fairpass.kernels import Groups
 from fairpass.nn.calibration import GroupEstimator
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SplitName = Literal["train", "val", "test", "safety"]
-
-_MASKS = ("train_mask", "val_mask", "test_mask", "safety_mask")
 _SIZES = ("num_features", "num_classes", "num_groups", "group_sizes", "sens_column")
 _NAMES = ("feature_names", "label_names", "group_names")
 # Edges that are compared at once: a few such vectors for all edges of a large graph would not fit into memory.
@@ -51,7 +49,7 @@ class Task:
         self.y: Tensor = (data.y if data.get("y") is not None else unknown).to(device, torch.long)
         self.sens: Tensor = (data.sens if data.get("sens") is not None else unknown).to(device, torch.long)
         self.masks: dict[str, Tensor] = {
-            name: data[f"{name}_mask"].to(device) for name in get_args(SplitName) if f"{name}_mask" in data
+            name: data[f"{name}_mask"].to(device) for name in SPLITS if f"{name}_mask" in data
         }
         self.feature_names, self.label_names, self.group_names = (list[str](data.get(name) or ()) for name in _NAMES)
         self.sens_column: int | None = data.get("sens_column")
@@ -141,7 +139,7 @@ class RememberedTask(Task):
 def fingerprint(data: "Data") -> str:
     """Return a hash of everything a fit depends on, the same for equal graphs."""
     digest = hashlib.sha256()
-    for name in ("x", "edge_index", "edge_weight", "y", "sens", *_MASKS):
+    for name in ("x", "edge_index", "edge_weight", "y", "sens", *MASKS):
         if data.get(name) is not None:
             digest.update(name.encode())
             digest.update(raw_bytes(data[name]))
@@ -158,7 +156,7 @@ def _check_data(data: "Data", for_training: bool) -> None:
         raise DataError("'data' must have 'edge_index' (got 'adj_t' instead; leave the transform ToSparseTensor out)")
     if lacking:
         raise DataError(f"'data' must have {', '.join(needed)} (missing: {', '.join(lacking)})")
-    known = ("x", "edge_index", "edge_weight", "y", "sens", *_MASKS)
+    known = ("x", "edge_index", "edge_weight", "y", "sens", *MASKS)
     given = {name: data[name] for name in known if data.get(name) is not None}
     for name, value in given.items():
         if not isinstance(value, Tensor):
@@ -174,14 +172,14 @@ def _check_data(data: "Data", for_training: bool) -> None:
     for name, value in given.items():
         if value.shape != (len(x),):
             raise DataError(f"'data.{name}' must have shape ({len(x)},) (got {tuple(value.shape)})")
-        is_mask = name in _MASKS
+        is_mask = name in MASKS
         if (value.dtype == torch.bool) != is_mask or value.is_floating_point() or value.is_complex():
             raise DataError(f"'data.{name}' must be {'boolean' if is_mask else 'integer'} (got {value.dtype})")
         if not is_mask and (lowest := int(value.min())) < -1:
             raise DataError(f"'data.{name}' must be -1 where it is not known, and at least 0 elsewhere (got {lowest})")
     _check_names(data, x.shape[1])
     if for_training:
-        _check_splits({name: value for name, value in given.items() if name in _MASKS})
+        _check_splits({name: value for name, value in given.items() if name in MASKS})
         _warn_of_one_way_edges(edge_index, len(x))
 
 

@@ -12,12 +12,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import reduction
-from threading import Thread
 from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
+from fairpass.lifetime import end_with_parent
 from fairpass.parameters import MOST_JOBS, check_count
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
@@ -148,18 +148,10 @@ _graph: Data
 
 def _start(graph: bytes | mmap.mmap, threads: int) -> None:
     global _graph  # noqa: PLW0603 # set once per worker process
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _graph = pickle.loads(graph)
     torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker silently
-
-
-def _end_with_parent() -> None:
-    """End this process as soon as its parent is gone: a killed parent cannot tell its workers to stop."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)  # at once, in the middle of whatever the main thread does
 
 
 def _call(work: Work[Batch, T], batch: Batch) -> T:

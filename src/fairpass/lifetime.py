@@ -5,16 +5,15 @@ import os
 import time
 from threading import Thread
 
+STARTED_BY = "FAIRPASS_STARTED_BY"
+"""Environment variable of a process that is to end with its parent: the parent's number."""
 _POLL = 0.5  # seconds
 
 
-def end_with_parent(started_by: int | None = None) -> None:
-    """End this process as soon as its parent is gone: a killed parent cannot tell its children to stop.
-
-    Args:
-        started_by: the parent's number, if it is known; it may have ended before this call.
-    """
-    Thread(target=_watch, args=(os.getppid() if started_by is None else started_by,), daemon=True).start()
+def end_with_parent() -> None:
+    """End this process as soon as its parent is gone: a killed parent cannot tell its children to stop."""
+    # By the variable it is known also if the parent has ended before this call.
+    Thread(target=_watch, args=(int(os.environ.get(STARTED_BY, os.getppid())),), daemon=True).start()
 
 
 def _watch(started_by: int) -> None:

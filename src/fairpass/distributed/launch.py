@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairpass.distributed.processes import STARTED_BY
 from fairpass.errors import DataError, FairpassError
+from fairpass.lifetime import STARTED_BY
 
 MAX_RESTARTS = 10
 _PROBLEM = "FAIRPASS_PROBLEM"  # names the file for a worker's message to who started it

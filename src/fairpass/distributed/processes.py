@@ -11,8 +11,6 @@ import torch.distributed as dist
 from fairpass.lifetime import end_with_parent
 from fairpass.world import SharedWorld, inside
 
-STARTED_BY = "FAIRPASS_STARTED_BY"  # has the number of the process that called `launch`
-
 _torch: Any = dist  # some of its names have no type
 _LOST = "the connection to another process was lost"
 
@@ -33,7 +31,7 @@ def joined() -> Iterator[SharedWorld]:
 
     Numbers on CPUs go through gloo, those on GPUs through NCCL.
     """
-    end_with_parent(int(os.environ.get(STARTED_BY, os.getppid())))
+    end_with_parent()
     # The agent's store outlives its workers. Those of each start must not find the addresses of the last ones.
     store, number, size = next(_torch.rendezvous("env://"))
     attempt = _torch.PrefixStore(f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)

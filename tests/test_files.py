@@ -95,3 +95,31 @@ def test_errors_of_others_pass_unchanged(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="odd"), atomic_path(tmp_path / "file"):
         raise DataError("odd")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    for name in ("file", "missing"):
+        link, target = tmp_path / f"link to {name}", tmp_path / "real" / name
+        link.symlink_to(target)
+        write_text(target.parent / "file", "old")
+        write_text(link, "new")
+        assert link.is_symlink()
+        assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize("kind", ["directory", "pipe", "circle"])
+def test_what_is_no_file_is_never_replaced(tmp_path: Path, kind: str) -> None:
+    target = tmp_path / kind
+    makers = {"directory": Path.mkdir, "pipe": os.mkfifo, "circle": lambda path: path.symlink_to(path)}
+    makers[kind](target)
+    before = target.lstat()
+    with pytest.raises(OSError, match=f"{tmp_path}/{kind}'"):
+        write_text(target, "x")
+    assert target.lstat().st_ino == before.st_ino
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r": '.*/file'$"), atomic_path(tmp_path / "file"):
+        (tmp_path / "file").mkdir()  # in the meantime

@@ -1,10 +1,12 @@
 """One holder at a time, among threads and processes; a killed holder holds nothing."""
 
 import logging
+import multiprocessing
+import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -111,5 +113,16 @@ def test_nothing_is_lost_between_four_processes(tmp_path: Path) -> None:
     assert not (tmp_path / ".lock").exists()
 
 
-def test_the_locks_of_a_file_are_beside_it() -> None:
-    assert lock_file("results/R.json") == Path("results/.R.json.lock")
+def test_the_locks_of_a_file_are_beside_it(tmp_path: Path) -> None:
+    assert lock_file("results/R.json") == Path("results/.R.json.lock").resolve()
+    (tmp_path / "link").symlink_to(tmp_path / "R.json")
+    assert lock_file(tmp_path / "link") == lock_file(tmp_path / "R.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_holds_nothing(tmp_path: Path) -> None:
+    locks = Locks(tmp_path / ".lock")
+    with locks.hold("a"), ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as forked:
+        assert forked.submit(locks.acquire, "a").result(60) is False
+        assert forked.submit(locks.acquire, "b").result(60) is True
+        assert locks.holder("a") == f"process {os.getpid()}"

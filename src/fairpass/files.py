@@ -5,6 +5,7 @@ import hashlib
 import math
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,17 +28,33 @@ def atomic_path(target: PathLike) -> Iterator[Path]:
     """Yield a temporary path beside `target`; rename it to `target` on success, remove it on any failure.
 
     After a failure of the power, too, there is the old file or the new one. Temporary files that a killed process has
-    left in the directory are removed.
+    left in the directory are removed. A link stays, and the file that it leads to is written. What is no file, such as
+    a device, is never replaced.
     """
-    target = Path(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_left_over(target.parent)
-    with _named(target), _temporary(target) as temporary:
+    place = resolved(target)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _check_replaceable(place, target)
+    _remove_left_over(place.parent)
+    with _named(target, place), _temporary(place) as temporary:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        temporary.replace(target)
-        _sync_directory(target.parent)
+        temporary.replace(place)
+        _sync_directory(place.parent)
+
+
+def resolved(path: PathLike) -> Path:
+    """Return the path that all links lead to. (`Path.resolve` raises what is no `OSError` if they lead in a circle.)"""
+    return Path(os.path.realpath(path))
+
+
+def _check_replaceable(place: Path, target: PathLike) -> None:
+    with suppress(FileNotFoundError):
+        mode = place.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(target))
 
 
 @contextmanager
@@ -87,12 +104,13 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def _named(target: Path) -> Iterator[None]:
-    """Let an error about a full disk name the file that could not be written."""
+def _named(target: PathLike, place: Path) -> Iterator[None]:
+    """Let an error about a full disk, or about the temporary file, name the file that could not be written."""
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        is_temporary = str(error.filename).startswith(str(place.with_name(f".{place.name}.")))
+        if error.errno in _FULL or is_temporary:
             raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
         raise
 

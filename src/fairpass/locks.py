@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fairpass.files import PathLike, resolved
+
 try:
     import fcntl
 except ImportError:  # a platform without POSIX locks: only threads are kept apart there
     fcntl = None  # type: ignore[assignment]
-
-PathLike = str | os.PathLike[str]
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +29,20 @@ _FLOCK = "hhqqi4x"  # `struct flock` of Linux: type, whence, start, length, pid
 _guard = threading.RLock()
 _descriptors: dict[Path, int] = {}
 _held: dict[tuple[Path, str], list[int]] = {}  # by file and name: the thread, and how often it holds the lock
+
+
+def _forget() -> None:
+    """Start anew in a forked process: it has the locks of none of its parent's threads."""
+    global _guard  # noqa: PLW0603 # a thread that is not here may have held it
+    _guard = threading.RLock()
+    for descriptor in _descriptors.values():
+        os.close(descriptor)
+    _descriptors.clear()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 class Locks:
@@ -106,12 +120,20 @@ class Locks:
             self.release(name)
 
     def _place(self) -> Path:
-        return self.path.parent.resolve() / self.path.name
+        return resolved(self.path.parent) / self.path.name
+
+
+@contextmanager
+def in_use(directory: PathLike) -> Iterator[None]:
+    """Keep other processes out of a directory, which need not exist; a note says for whom this one waits."""
+    with Locks(lock_file(directory)).hold("use", lambda who: f"{who} is using '{directory}': waiting for it to end"):
+        yield
 
 
 def lock_file(path: PathLike) -> Path:
-    """Return where the locks of a file are."""
-    return Path(path).with_name(f".{Path(path).name}.lock")
+    """Return where the locks of a file or directory are: beside what links lead to, as it may have several names."""
+    place = resolved(path)
+    return place.with_name(f".{place.name}.lock")
 
 
 def _offset(name: str) -> int:

@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,6 +22,7 @@ from fairpass.cli.evaluate import Split
 from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
 from fairpass.datasets.graph import SplitName
 from fairpass.documents import signed
+from fairpass.locks import in_use
 from fairpass.methods import GMMD, Constant, names
 from fairpass.metrics import catalog
 from fairpass.training import Training
@@ -119,6 +122,22 @@ def test_interrupted_training_goes_on(
     document = json.loads(resumed.stdout)
     assert {**document, "seconds": 0} == {**expected, "seconds": 0}
     assert not (tmp_path / "checkpoint.safetensors").exists()
+
+
+def test_another_training_into_the_directory_is_waited_for(
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "out"
+    with ThreadPoolExecutor(1) as pool, caplog.at_level("WARNING"):
+        with in_use(out):
+            waiting = pool.submit(run, "train", *GCN, "--out", out)
+            deadline = time.monotonic() + 120
+            while not caplog.records and not waiting.done() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert not out.exists()
+        assert waiting.result(120).exit_code == 0
+    assert f"is using '{out}': waiting for it to end" in caplog.messages[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_interruption_without_a_place_to_keep_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

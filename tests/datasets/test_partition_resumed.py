@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,16 @@ def test_a_partition_that_was_killed_goes_on_to_the_same_files(tables: tuple[Pat
     partition(*tables, killed, **OPTIONS)
     assert files_of(killed) == files_of(whole)
     assert before.items() <= files_of(tmp_path).items()
+
+
+def test_several_processes_make_one_partition(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+    partition(*tables, whole, **OPTIONS)
+    with ThreadPoolExecutor(3) as pool:
+        ended = list(pool.map(lambda _: run(tables, shared), range(3)))
+    assert [each.returncode for each in ended] == [0, 0, 0], [each.stderr for each in ended]
+    assert files_of(shared) == files_of(whole)
+    assert {path.name for path in tmp_path.iterdir()} == {"nodes.csv", "edges.parquet", "whole", "shared"}
 
 
 def test_a_file_that_cannot_be_written_leaves_the_rest_whole(tables: tuple[Path, Path], tmp_path: Path) -> None:

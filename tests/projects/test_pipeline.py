@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,9 +13,10 @@ from tests.projects.applicants import CONFIG, SIZE, applicants, write_project
 
 from fairpass.errors import DataError
 from fairpass.files import sha256
+from fairpass.locks import in_use
 from fairpass.methods import load_model
-from fairpass.projects.config import Config, load_config
-from fairpass.projects.pipeline import Workspace, in_use, run_project
+from fairpass.projects.config import load_config
+from fairpass.projects.pipeline import Workspace, run_project
 from fairpass.projects.steps import STEPS, cost
 from fairpass.report import Evidence
 from fairpass.runs import fit_all
@@ -268,38 +267,20 @@ def test_a_group_that_lacks_a_label(tmp_path: Path) -> None:
     assert manifest(path)["steps"]["load"]["status"] == "failed"
 
 
-HOLD = """
-import sys
-from fairpass.locks import Locks
-print(Locks(sys.argv[1]).acquire("run"), flush=True)
-sys.stdin.read()
-"""
-
-
 def test_a_run_directory_is_for_one_run_at_a_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "fairpass.toml").write_text(
-        'name = "a"\n[data]\nnodes = "n.csv"\nedges = "e.csv"\nlabel = "y"\n[groups]\nsensitive = "s"\n'
-    )
-    config = load_config(tmp_path / "fairpass.toml")
-    with in_use(config), in_use(config):  # who has it may go on
-        assert (config.run_directory / ".lock").exists()
-    command = [sys.executable, "-c", HOLD, str(config.run_directory / ".lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "True\n"
-        with ThreadPoolExecutor(1) as pool, caplog.at_level("WARNING"):
-            waiting = pool.submit(_use, config)
+    path = tmp_path / "fairpass.toml"
+    path.write_text('name = "a"\n[data]\nnodes = "n.csv"\nedges = "e.csv"\nlabel = "y"\n[groups]\nsensitive = "s"\n')
+    directory = load_config(path).run_directory
+    with ThreadPoolExecutor(1) as pool, caplog.at_level("WARNING"):
+        with in_use(directory), in_use(directory):  # who has it may go on
+            waiting = pool.submit(run, path)
             deadline = time.monotonic() + 120
             while not caplog.records and time.monotonic() < deadline:
                 time.sleep(0.02)
             assert not waiting.done()
-            other.communicate(timeout=120)
+            assert not directory.exists()
+        with pytest.raises(DataError, match=r"n\.csv"):
             waiting.result(120)
     (told,) = caplog.messages
-    assert f"is using '{config.run_directory}': waiting for it to end" in told
-    assert not list(config.run_directory.iterdir())
-
-
-def _use(config: Config) -> None:
-    with in_use(config):
-        pass
+    assert f"is using '{directory}': waiting for it to end" in told
+    assert [each.name for each in directory.parent.iterdir()] == [directory.name]

@@ -12,6 +12,7 @@ from fairpass.cli.options import TEXTS, Result, command, field_options, spelled
 from fairpass.cli.output import bar, choose_threads, note, rows, section, working
 from fairpass.cli.results import show_rows
 from fairpass.errors import validation_message
+from fairpass.locks import in_use
 from fairpass.projects.config import load_config
 from fairpass.projects.sections import Choice, Tuning
 
@@ -59,12 +60,12 @@ def run(
         asked = asked.with_people() if include_people else asked
         from fairpass.cli.check import EXIT_CODES, show_promise
         from fairpass.metrics.promise import Promise
-        from fairpass.projects.pipeline import in_use, run_project
+        from fairpass.projects.pipeline import run_project
         from fairpass.projects.steps import cost
         from fairpass.runs import Comparison
 
     # Until all is shown: another run would replace the files.
-    with in_use(asked):
+    with in_use(asked.run_directory):
         with bar(100, asked.run_directory) as show:
 
             def on_event(event: "Event") -> None:

@@ -15,6 +15,7 @@ from fairpass.cli.results import show_evaluation, title_of
 from fairpass.cli.train_source import check_options, explained_to_parent, opened, start_workers
 from fairpass.documents import write_document
 from fairpass.files import finite, write_text
+from fairpass.locks import in_use
 
 if TYPE_CHECKING:
     from fairpass.training import EpochRecord
@@ -45,10 +46,13 @@ def train(
     parameters = parse_parameters(found, settings or ())
     chosen = training.applied_to(found(**parameters).training).but(seed=seed)
     model = found(**parameters, training=chosen)
-    if graph.parts is not None and not is_worker():
-        start_workers(graph.parts, workers, model)
-        return
     with ExitStack() as stack:
+        if out is not None and not is_worker():
+            # Until all files are written: those of two trainings would be mixed.
+            stack.enter_context(in_use(out))
+        if graph.parts is not None and not is_worker():
+            start_workers(graph.parts, workers, model)
+            return
         stack.enter_context(explained_to_parent())
         trackers = [stack.enter_context(open_tracker(each)) for each in track or ()]
         source = stack.enter_context(opened(graph, model))
@@ -73,23 +77,23 @@ def train(
         evaluation, counts = source.evaluate(model), source.label_counts()
         for tracker in trackers:
             tracker.finish(evaluation)
+        document = {
+            "method": method,
+            "parameters": model.hyperparameters,
+            "training": chosen.to_dict(),
+            "epoch": model.epoch_,
+            "epochs": len(model.history_),
+            "seconds": seconds,
+            "split": "test",
+            "evaluation": evaluation.to_dict(),
+            "provenance": source.provenance,
+        }
+        if model.chosen_ is not None:
+            document |= {"chosen": model.chosen_, "candidates": model.candidates_}
+        if out is not None and source.is_first:
+            write_document(out / EVALUATION, document)
     if not source.is_first:
         return
-    document = {
-        "method": method,
-        "parameters": model.hyperparameters,
-        "training": chosen.to_dict(),
-        "epoch": model.epoch_,
-        "epochs": len(model.history_),
-        "seconds": seconds,
-        "split": "test",
-        "evaluation": evaluation.to_dict(),
-        "provenance": source.provenance,
-    }
-    if model.chosen_ is not None:
-        document |= {"chosen": model.chosen_, "candidates": model.candidates_}
-    if out is not None:
-        write_document(out / EVALUATION, document)
     yield document
     show_evaluation(f"{method} on {title_of(source)}", evaluation, "test", counts, source.label_names)
     print_line(f"\n{len(model.history_):,} epochs in {seconds:.1f} s; validation chose epoch {model.epoch_:,}.")

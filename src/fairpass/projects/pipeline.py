@@ -5,7 +5,6 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, reduce
@@ -22,7 +21,7 @@ from fairpass.datasets.splits import check_cells
 from fairpass.documents import STRICT, Seconds, Stored, Values, read_document, write_document
 from fairpass.errors import DataError
 from fairpass.files import sha256
-from fairpass.locks import Locks
+from fairpass.locks import in_use
 from fairpass.methods import NodeClassifier, load_model
 from fairpass.projects.config import MANIFEST, Config
 from fairpass.projects.steps import STEPS, TRAINED, Step, Trained
@@ -191,15 +190,8 @@ def run_project(
     """
     if step is not None and step not in STEPS:
         raise DataError(f"'step' must be one of {', '.join(STEPS)} (got {step!r})")
-    with in_use(config):
+    with in_use(config.run_directory):
         return _run(config, step, on_event, on_data)
-
-
-def in_use(config: Config) -> AbstractContextManager[None]:
-    """Keep other processes out of a project's run directory; a process that holds it already may do so again."""
-    directory = config.run_directory
-    directory.mkdir(parents=True, exist_ok=True)
-    return Locks(directory / ".lock").hold("run", lambda who: f"{who} is using '{directory}': waiting for it to end")
 
 
 def _run(

@@ -43,7 +43,7 @@ class Comparison:
         """Start a comparison, or go on with the one in a file; raise `DataError` if that is of something else."""
         configurations = {name: Configuration.of(classifier) for name, classifier in methods.items()}
         made = cls(fingerprint(data), data.get("provenance"), configurations, path=None if path is None else Path(path))
-        if made.path is not None and made.path.exists():
+        if made.path is not None and made.path.is_file():
             earlier = cls.load(made.path)
             made._check(earlier)
             made.methods, made.runs = {**earlier.methods, **made.methods}, earlier.runs
@@ -92,7 +92,7 @@ class Comparison:
         if self.path is None:
             return
         with Locks(lock_file(self.path)).hold("write"):
-            stored = self.load(self.path) if self.path.exists() else replace(self, runs=[])
+            stored = self.load(self.path) if self.path.is_file() else replace(self, runs=[])
             self._check(stored)
             replace(stored, methods={**stored.methods, **self.methods}, runs=_joined(stored.runs, new)).save(self.path)
 
@@ -103,7 +103,7 @@ class Comparison:
 
     def made_elsewhere(self, spec: RunSpec) -> bool:
         """Return whether another process has made a run in the meantime; if so, take it over."""
-        if self.path is None or not self.path.exists():
+        if self.path is None or not self.path.is_file():
             return False
         found = [run for run in self.load(self.path).runs if (run.method, run.seed) == (spec.label, spec.seed)]
         self.runs = _joined(self.runs, found)

@@ -1,5 +1,6 @@
 """The training loop: epochs, what is measured at each, selection on validation; the program says what an epoch does."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -149,6 +150,16 @@ class EpochMonitor:
 
 # PyTorch's generators and its deterministic flag belong to the process: fits in several threads take turns.
 _turn = RLock()
+
+
+def _renew_turn() -> None:
+    """Free the turn in a forked process: the thread that had it is not there."""
+    global _turn  # noqa: PLW0603 # there is one for the process
+    _turn = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_turn)
 
 
 @contextmanager

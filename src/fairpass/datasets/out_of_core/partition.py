@@ -44,6 +44,7 @@ from fairpass.datasets.table_files import table_file
 from fairpass.datasets.tables import table_provenance, text_columns
 from fairpass.errors import DataError
 from fairpass.files import PathLike
+from fairpass.locks import in_use
 
 _ROWS = 100_000  # rows of features that are handled at once: there may be many features
 _STEPS = 6  # apart from those of columns and parts
@@ -62,7 +63,7 @@ def partition(
     """Write the graph of two tables in parts to a directory, in a stated amount of memory.
 
     The graph is that of `from_tables`. After an interruption, the same call goes on where it was; a directory of
-    another call is refused. The tables are not changed.
+    another call is refused, and one that another process is filling is waited for. The tables are not changed.
 
     Args:
         nodes: Table of nodes: a file that ends in .csv, .tsv (also .gz), .parquet or .pq.
@@ -84,27 +85,30 @@ def partition(
         table_file(source, name)  # raises if there is none
     request = Request(Path(nodes), Path(edges), chosen, parts)
     out = Path(directory)
-    new = is_new(out)
-    folder = open_directory(out, request.document())
-    if (out / MANIFEST).exists():
-        shutil.rmtree(folder)
-        return Manifest.read(out)
-    try:
-        return _Partition(request, out, Work(folder, progress), limit).run()
-    except TooLittleMemoryError:
-        raise
-    except DataError:
-        if new:
-            discard(out)
-        raise
+    with in_use(out):
+        new = is_new(out)
+        folder = open_directory(out, request.document())
+        if (out / MANIFEST).exists():
+            shutil.rmtree(folder)
+            return Manifest.read(out)
+        try:
+            return _Partition(request, out, Work(folder, progress), limit).run()
+        except TooLittleMemoryError:
+            raise
+        except DataError:
+            if new:
+                discard(out)
+            raise
 
 
 def partition_graph(graph: GraphArrays, directory: PathLike, *, parts: int, made_from: Mapping[str, Any]) -> Manifest:
     """Write a graph that is in memory in parts; a directory that was made from anything else is refused."""
-    folder = open_directory(Path(directory), {"graph": dict(made_from), "parts": parts})
-    manifest = write_parts(graph, directory, parts)
-    shutil.rmtree(folder)
-    return manifest
+    out = Path(directory)
+    with in_use(out):
+        folder = open_directory(out, {"graph": dict(made_from), "parts": parts})
+        manifest = write_parts(graph, out, parts)
+        shutil.rmtree(folder)
+        return manifest
 
 
 class _Partition:

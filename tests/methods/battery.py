@@ -8,6 +8,7 @@ import copy
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -58,6 +59,22 @@ class MethodBattery:
         return fitted.save(tmp_path / "model.safetensors")
 
     # Fitting and predicting
+
+    def test_work_before_the_first_epoch_is_part_of_the_budget(
+        self, kind: Kind, data: Data, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        passes: list[int] = []
+        backward = torch.autograd.backward
+
+        def counted(*arguments: Any, **options: Any) -> None:
+            passes[-1] += 1
+            backward(*arguments, **options)
+
+        monkeypatch.setattr(torch.autograd, "backward", counted)
+        for epochs in (1, 3):
+            passes.append(0)
+            kind(training=Training(epochs=epochs)).fit(data)
+        assert passes[1] >= 3 * passes[0]
 
     def test_fit_returns_the_classifier_and_leaves_data_and_random_state_alone(
         self, kind: Kind, data: Data, fitted: NodeClassifier

@@ -236,6 +236,7 @@ class NodeClassifier(Estimator, ABC):
         try:
             settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
             model = found(**found._read(header["parameters"], code), training=Training(**settings))
+            header["training"] = settings = model.training.to_dict()
             built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
             stored = {found.current_name(name): tensor for name, tensor in tensors.items()}
             with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass import __version__
-from fairpass.errors import DataError, ModelFileError, NotFittedError
+from fairpass.errors import DataError, ModelFileError, NotFiniteError, NotFittedError
 from fairpass.methods.best import fit_candidates
 from fairpass.methods.estimator import Estimator, stored_parameters
 from fairpass.methods.header import KIND, ODD, SHOWN, read_model, restored
@@ -154,7 +154,11 @@ class NodeClassifier(Estimator, ABC):
         if reference == "fitted":
             self._check_names("group_names", task.group_names)
         program.eval()
-        return program.score(task, reference, unknown_group).softmax(-1).cpu()
+        probabilities = program.score(task, reference, unknown_group).softmax(-1).cpu()
+        if bad := int(probabilities.isnan().any(-1).sum()):
+            got = f"got NaN for {bad:,} nodes; the largest feature is {float(task.x.abs().max()):.1e}"
+            raise NotFiniteError(f"predictions must be finite ({got}, perhaps far more than in the fitted graph)")
+        return probabilities
 
     def predict(self, data: Data, **scoring: Any) -> Tensor:
         """Return the predicted class of every node, `(N,)`; keyword arguments as for `predict_proba`.

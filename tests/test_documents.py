@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.torture.mutations import nested
 
+from fairpass import documents
 from fairpass.documents import STRICT, Count, Nan, Stored, read_document, signed, write_document
 from fairpass.errors import DataError
 
@@ -90,12 +91,31 @@ def test_what_does_not_fit_the_schema_is_refused(changes: dict[str, Any], messag
         b'{"kind": "whole", "count": ' + b"9" * 5000 + b"}",
         b'{"kind": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"kind": "whole", "count": 1, "parts": [], "sha256": 7}',
+        b'{"kind": "whole", "count": 1, "count": 1, "parts": []}',
+        b'\xef\xbb\xbf{"kind": "whole", "count": 1, "parts": []}',
+        '{"kind": "whole", "count": 1, "parts": []}'.encode("utf-16"),
     ],
 )
 def test_what_is_no_json_of_ours_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(DataError, match=r"file' must be a whole file \(damaged or not one: ."):
         read_document(tmp_path / "file", "whole", Whole)
+
+
+def test_a_directory_in_the_place_of_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"must be a whole file \(damaged or not one: .*directory"):
+        read_document(tmp_path, "whole", Whole)
+
+
+def test_a_file_that_does_not_say_its_version_says_that_it_has_a_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "__version__", "0.3.0")
+    path = write_document(tmp_path / "file", DOCUMENT)
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in stored.items() if name != documents.CHECKSUM}))
+    with pytest.raises(DataError, match="it has lost its checksum"):
+        read_document(path, "whole", Whole)
 
 
 def test_only_files_of_earlier_versions_may_lack_the_checksum(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import tomllib
 
 import pandas as pd
 import pytest
@@ -21,6 +22,14 @@ def test_nothing_that_is_printable_controls_a_terminal(text: str) -> None:
     assert not any(0x7F <= ord(mark) <= 0x9F or mark in "\u202e\u2066" for mark in shown)
     assert printable(shown) == shown
     assert escaped(text).encode().decode() == escaped(escaped(text))
+
+
+@pytest.mark.parametrize("mark", ["\u200b", "\u200e", "\u200f", "\u061c", "\u2060", "\ufeff", "\U000e0041", "\u202e"])
+def test_what_cannot_be_seen_is_shown(mark: str) -> None:
+    assert printable(f"a{mark}b") == "a\ufffdb"
+    assert tomllib.loads(f'text = "{escaped(f"a{mark}b")}"') == {"text": f"a{mark}b"}
+    with pytest.raises(ValueError, match="'name' must be a name for a directory"):
+        check_name("name", f"a{mark}b")
 
 
 @pytest.mark.parametrize("text", ["Ödön", "שלום", "日本", "👩‍👩‍👧", "a\tb\nc", "O'Neill {x} [red] 50 %"])

@@ -16,13 +16,16 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from fairpass import __version__
 from fairpass.errors import DataError
 from fairpass.files import PathLike, write_text
 
 T = TypeVar("T")
 
 CHECKSUM = "sha256"
+WRITER = "fairpass"  # the version that wrote a document which does not say so itself
 _SINCE = (0, 3)  # the first version whose files all have a checksum
+_UNKNOWN = (0, 0)
 _LARGEST = 2**63
 _SHOWN = 200  # characters of a reason: a damaged file may have very long names
 
@@ -57,20 +60,24 @@ def read_document(path: PathLike, kind: str | None, build: type[T] | Callable[[V
         if kind is not None and stored.get("kind") != kind:
             raise ValueError(f"it is a {stored.get('kind', 'foreign file')}"[:_SHOWN])
         return validate(stored, build) if isinstance(build, type | GenericAlias) else build(stored)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IsADirectoryError) as error:
         raise DataError(f"'{path}' must be a {kind or 'JSON'} file (damaged or not one: {error})") from None
 
 
 def signed(document: Mapping[str, Any]) -> Values:
-    """Return a document with the checksum of its content."""
+    """Return a document with the checksum of its content, and the version that says that it must have one."""
     plain = {name: value for name, value in document.items() if name != CHECKSUM}
+    if _version(plain) == _UNKNOWN:
+        plain[WRITER] = __version__
     return {**plain, CHECKSUM: _checksum(json.loads(json.dumps(plain, allow_nan=False)))}
 
 
 def parse(content: bytes | str) -> Values:
-    """Return the content of a signed document without its checksum, or raise `ValueError` with what is wrong."""
+    """Return the content of a signed document without its signature, or raise `ValueError` with what is wrong."""
     try:
-        stored = json.loads(content, parse_constant=_refuse, parse_int=_whole)
+        # Decoded here: the library would also take other encodings.
+        text = content if isinstance(content, str) else content.decode("utf-8")
+        stored = json.loads(text, parse_constant=_refuse, parse_int=_whole, object_pairs_hook=_object)
         if not isinstance(stored, dict):
             raise ValueError("it is no JSON object")
         checksum = stored.pop(CHECKSUM, None)
@@ -80,6 +87,7 @@ def parse(content: bytes | str) -> Values:
         raise ValueError("it is nested too deeply") from None
     if checksum is None and _version(stored) >= _SINCE:
         raise ValueError("it has lost its checksum")
+    stored.pop(WRITER, None)
     return stored
 
 
@@ -113,9 +121,19 @@ def _checksum(plain: Any) -> str:
 def _version(stored: Values) -> tuple[int, ...]:
     """Return the version of fairpass that wrote a document, as far as it says."""
     environment = stored.get("environment")
-    written = environment.get("fairpass") if isinstance(environment, dict) else stored.get("version")
+    said = stored.get(WRITER, stored.get("version"))
+    written = environment.get("fairpass") if isinstance(environment, dict) else said
     found = re.match(r"(\d{1,9})\.(\d{1,9})", written) if isinstance(written, str) else None
-    return tuple(map(int, found.groups())) if found else (0, 0)
+    return tuple(map(int, found.groups())) if found else _UNKNOWN
+
+
+def _object(entries: list[tuple[str, Any]]) -> Values:
+    found: Values = {}
+    for name, value in entries:
+        if name in found:
+            raise ValueError(f"its entry '{name}' is there twice"[:_SHOWN])
+        found[name] = value
+    return found
 
 
 def _refuse(constant: str) -> float:

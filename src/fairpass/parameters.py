@@ -219,7 +219,9 @@ class Declared:
     def __post_init__(self) -> None:
         for name, each in self.declared.items():
             if name in self.__dataclass_fields__:  # arguments of a written `__init__` are not set yet
-                each.check(getattr(self, name))
+                value = getattr(self, name)
+                each.check(value)
+                object.__setattr__(self, name, _plain(value))  # also of a frozen class
         self.check_parameters()
 
     def check_parameters(self) -> None:
@@ -283,14 +285,21 @@ def choices(kind: Any) -> tuple[Any, ...]:
 
 def _is_a(value: Any, kind: Any) -> bool:
     if get_origin(kind) is Literal:
-        return value in get_args(kind)
+        return any(isinstance(value, type(choice)) and value == choice for choice in get_args(kind))
     if get_origin(kind) is Callable:
         return callable(value)
     if kind in (int, float):
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     if kind is bool:
-        return value in (True, False)
+        return not getattr(value, "shape", ()) and value in (True, False)
     return kind not in (str, NoneType) or isinstance(value, kind)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of another library as one of Python: those of numpy wrap around, and fractions are no floats."""
+    if type(value) in (bool, int, float):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else value
 
 
 def _in_words(kind: Any) -> str:

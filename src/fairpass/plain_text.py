@@ -7,8 +7,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and newline
-_REORDERING = "\u2028-\u202e\u2066-\u2069"  # other ends of a line, and what reverses the direction of all that follows
-_UNPRINTABLE = re.compile(f"[{_CONTROLS}{_REORDERING}]")
+# Other ends of a line, and what changes the direction of text.
+_REORDERING = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+# What shows nothing, so that two names look the same. Joiners (U+200C, U+200D) are part of words, and of emoji.
+_INVISIBLE = "\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_UNPRINTABLE = re.compile(f"[{_CONTROLS}{_REORDERING}{_INVISIBLE}]")
 _LONGEST_NAME = 200  # bytes; file systems allow 255, and files in the directory have names of their own
 
 # Spreadsheets compute a cell that begins with one of these; those of full width count as well in some languages.
@@ -17,13 +20,13 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def printable(text: str) -> str:
-    """Return text with a replacement character for everything that would control a terminal."""
+    """Return text with a replacement character for everything that would control a terminal, or cannot be seen."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def escaped(text: str) -> str:
-    r"""Return text with `\\u001b` for a character that `printable` would replace; JSON and TOML read it back."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    r"""Return text with `\\U0000001b` for a character that `printable` would replace; TOML reads it back."""
+    return _UNPRINTABLE.sub(lambda found: f"\\U{ord(found[0]):08x}", text)
 
 
 def check_name(argument: str, name: str) -> str:

@@ -40,7 +40,7 @@ def hostile(tmp_path: Path) -> dict[str, Path]:
 def safe(result: Result, code: int = 0) -> Result:
     assert result.exit_code == code, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", result.stdout + result.stderr)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e]", result.stdout + result.stderr)
     return result
 
 
@@ -62,6 +62,13 @@ def test_escape_sequences_are_not_obeyed(run: Run, hostile: dict[str, Path], tmp
     assert set(found["group"]) == {"=m", f"+f{RED}"}
     assert set(found["label"]) == {"@yes", "-no"}
     assert found["score"].between(0, 1).all()
+
+
+@pytest.mark.parametrize(
+    "words", [["methods", "{}"], ["{}"], ["--{}"], ["train", "--{}"], ["predict", "m", "--out", "{}"]]
+)
+def test_wrong_arguments_are_printed_as_text(run: Run, words: list[str]) -> None:
+    safe(run(*(word.format(f"x\u202e\u200b{RED}") for word in words)), 2)
 
 
 def test_init_writes_settings_that_can_be_read(run: Run, hostile: dict[str, Path], tmp_path: Path) -> None:

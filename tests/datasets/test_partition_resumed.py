@@ -175,3 +175,24 @@ def test_too_little_memory_or_space_keeps_the_work(
             partition(*tables, tmp_path / "parts", **OPTIONS | {"memory": "1GB"})
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").rglob("column-*")} == done
     assert partition(*tables, tmp_path / "parts", **OPTIONS).num_nodes == 600
+
+
+@pytest.mark.parametrize("name", ["nodes.json", "column-0001.json", "nodes/y.npy", "column-0001.npy", "pairs.parquet"])
+def test_what_has_changed_since_an_earlier_session_is_refused(
+    tables: tuple[Path, Path], tmp_path: Path, name: str
+) -> None:
+    def stop(share: float, what: str) -> None:
+        if what == "Counting edges":
+            raise KeyboardInterrupt
+
+    out = tmp_path / "parts"
+    with pytest.raises(KeyboardInterrupt):
+        partition(*tables, out, progress=stop, **OPTIONS)
+    file = out / ".partition" / name
+    content = file.read_bytes()
+    place = content.rindex(b"1") if name.endswith(".json") else len(content) - 8
+    file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    with pytest.raises(DataError, match=rf"{name}' must be .*; remove '.*parts' to start again"):
+        partition(*tables, out, **OPTIONS)
+    file.write_bytes(content)
+    assert partition(*tables, out, **OPTIONS).parts == 2

@@ -7,7 +7,9 @@ the method's class. `tests/methods/test_battery.py` does so for every method of 
 import copy
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -28,7 +30,7 @@ from tests.methods.ingredients import (
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from fairpass.errors import DataError, ModelFileError, NotFittedError
+from fairpass.errors import DataError, ModelFileError, NotFiniteError, NotFittedError
 from fairpass.methods import GCN, GMMD, NodeClassifier, load_model
 from fairpass.metrics import Evaluation
 from fairpass.training import EpochRecord, History, Training
@@ -58,6 +60,22 @@ class MethodBattery:
         return fitted.save(tmp_path / "model.safetensors")
 
     # Fitting and predicting
+
+    def test_work_before_the_first_epoch_is_part_of_the_budget(
+        self, kind: Kind, data: Data, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        passes: list[int] = []
+        backward = torch.autograd.backward
+
+        def counted(*arguments: Any, **options: Any) -> None:
+            passes[-1] += 1
+            backward(*arguments, **options)
+
+        monkeypatch.setattr(torch.autograd, "backward", counted)
+        for epochs in (1, 3):
+            passes.append(0)
+            kind(training=Training(epochs=epochs)).fit(data)
+        assert passes[1] >= 3 * passes[0]
 
     def test_fit_returns_the_classifier_and_leaves_data_and_random_state_alone(
         self, kind: Kind, data: Data, fitted: NodeClassifier
@@ -146,6 +164,18 @@ class MethodBattery:
         assert fitted.evaluate(other).n == int(other.test_mask.sum())
         bare = Data(x=other.x, edge_index=other.edge_index, sens=other.sens)
         assert torch.equal(fitted.predict_proba(bare), fitted.predict_proba(other))
+
+    def test_features_far_outside_the_fitted_range_give_probabilities_or_an_error(
+        self, data: Data, fitted: NodeClassifier
+    ) -> None:
+        for size in (1e10, 1e20, 3e38):
+            extreme = changed(data, x=torch.where(torch.arange(data.num_nodes)[:, None] % 9 == 0, size, data.x))
+            with suppress(NotFiniteError):
+                check_probabilities(fitted.predict_proba(extreme), data.num_nodes)
+
+    def test_features_may_be_part_of_a_computation(self, kind: Kind, data: Data, fitted: NodeClassifier) -> None:
+        tracked = changed(data, x=data.x.clone().requires_grad_())
+        assert torch.equal(make(kind).fit(tracked).predict_proba(tracked), fitted.predict_proba(data))
 
     def test_a_score_does_not_depend_on_who_else_is_scored(self, data: Data, fitted: NodeClassifier) -> None:
         def scores(rows: list[int]) -> Tensor:

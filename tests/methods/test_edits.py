@@ -185,7 +185,7 @@ def farthest(x: Tensor, edge_index: Tensor, contrast: Tensor) -> float:
 
 
 def test_lowers_the_wasserstein_distance(data: Data) -> None:
-    model = EDITS(tau=0.05, training=Training(epochs=1)).fit(data)
+    model = EDITS(tau=0.05, training=Training(epochs=100)).fit(data)
     program, task = model.program_, Task(data)
     assert isinstance(program, _Debiased)
     assert float(program.wasserstein[-1]) < 0.8 * float(program.wasserstein[0])
@@ -282,7 +282,7 @@ def test_dropped_columns_have_no_influence(data: Data, fitted: EDITS) -> None:
 def test_of_equal_columns_those_that_differ_most_are_dropped_first(data: Data) -> None:
     group = data.sens[:, None] * torch.tensor([1.0, 0.5, 0.25, 0.1]) + torch.tensor([0.0, 0.25, 0.4, 0.45])
     told = Data(**{**data.to_dict(), "x": torch.cat([data.x[:, :1], group.flip(1)], 1), "feature_names": None})
-    model = EDITS(drop=2, debias_epochs=400, alpha=0.0, training=Training(epochs=1, track_discrepancy=False))
+    model = EDITS(drop=2, debias_epochs=400, alpha=0.0, training=Training(epochs=400, track_discrepancy=False))
     program = program_of(model.fit(told))
     assert float(program.scales[1:].max()) == 0.0
     assert program.kept.tolist() == [1, 1, 1, 0, 0]

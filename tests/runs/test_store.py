@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.made_up import record
 
+from fairpass.errors import DataError
 from fairpass.runs import Configuration, RunRecord, RunSpec, RunStore
 
 GCN, GIN = Configuration("gcn"), Configuration("gin")
@@ -99,3 +100,10 @@ def test_records_are_one_table() -> None:
     assert list(frame["validation.selection"]) == [1.0, 2.0, 3.0, 4.0]
     assert frame["training.epochs"].eq(500).all()
     assert frame["key"].is_unique
+
+
+@pytest.mark.parametrize("name", ["packed.jsonl", "single.json"])
+def test_a_directory_in_the_place_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match=f"{name}' must be a file with records"):
+        RunStore(tmp_path)

@@ -39,6 +39,21 @@ _WRONG: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+# What may be in the place of a JSON file, given its content.
+_ODD: tuple[Callable[[bytes], bytes], ...] = (
+    lambda content: b"",
+    lambda content: b" \n",
+    lambda content: b"null",
+    lambda content: b"\xef\xbb\xbf" + content,
+    lambda content: content.decode().encode("utf-16"),
+    lambda content: content + content,
+    lambda content: b"{" + content.strip()[1:-1] + b"," + content.strip()[1:],  # every entry twice
+    lambda content: b'{"surprise": ' + b"1" * 6000 + b"," + content.strip()[1:],
+    lambda content: b'{"surprise": 1e999,' + content.strip()[1:],
+    lambda content: b'{"surprise": "\\ud800",' + content.strip()[1:],
+)
+
+
 def nested(depth: int) -> Any:
     """Return lists within lists."""
     value: Any = 0
@@ -100,10 +115,15 @@ def change_structure(document: Any, random: Random) -> Any:
 
 def mutated_document(path: Path, random: Random) -> str:
     """Damage a JSON file; return how. In half of the cases its checksum is right, as after an edit with care."""
-    kind = random.choice(("bytes", "structure", "signed", "deep"))
+    kind = random.choice(("bytes", "structure", "signed", "deep", "odd", "directory"))
     content = path.read_bytes()
     if kind == "bytes":
         path.write_bytes(change_bytes(content, random))
+    elif kind == "odd":
+        path.write_bytes(random.choice(_ODD)(content))
+    elif kind == "directory":
+        path.unlink()
+        path.mkdir()
     elif kind == "deep":
         path.write_text('{"kind": ' + "[" * 100_000 + "]" * 100_000 + "}")
     else:

@@ -4,31 +4,36 @@ import logging
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 from tests.methods.ingredients import Interrupt, make, small_graph
-from tests.torture.materials import write_project
+from tests.torture.materials import steady, write_project
 from tests.torture.mutations import change_bytes, mutated_document, mutated_tensors
 from tests.tuning.points import point
 
 from fairpass.datasets import from_tables_arrays
+from fairpass.datasets.feature_graphs import cached_edges
+from fairpass.datasets.out_of_core.partition import partition
 from fairpass.datasets.parts import Manifest, join_parts, read_part, write_parts
 from fairpass.errors import DataError
 from fairpass.methods import FMP, GCN, GMMD, Constant, Logistic, NodeClassifier, method, names
 from fairpass.methods.header import KIND
+from fairpass.metrics import Interval
 from fairpass.projects.config import Config, load_config
 from fairpass.projects.fitted_graph import fitted_graph
 from fairpass.projects.pipeline import Record, Workspace
+from fairpass.projects.predictions import prediction_table, read_table, write_table
 from fairpass.projects.steps import STEPS
 from fairpass.report import Evidence, collect
 from fairpass.report.evidence import whole
 from fairpass.report.page import render
 from fairpass.runs import Comparison, RunStore, run
 from fairpass.training import Training
-from fairpass.tuning import Tuned
+from fairpass.tuning import Tuned, tune
 
 TRAINING = Training(epochs=3)
 _CHECKPOINT = "fairpass checkpoint"
@@ -40,6 +45,16 @@ _MODELS: dict[str, NodeClassifier] = {
 _TABLES = {name: {"source": f"{name}.csv", "sha256": 64 * "0"} for name in ("nodes", "edges")}
 _PROVENANCE: dict[str, Any] = {"encoding": {}, "options": {}, **_TABLES}
 _PART = ("x", "y", "halo", "indices", "indptr")
+# What a partition that was interrupted after its pairs has left.
+_WORK = {
+    "step": "nodes.json",
+    "step of a column": "column-0001.json",
+    "step array": "nodes/y.npy",
+    "step column": "column-0001.npy",
+    "step table": "pairs.parquet",
+}
+_UNFINISHED, _LOSSES = "unfinished", "losses.json"
+_OF_TABLES: Any = {"id": "name", "label": "hired", "sensitive": "sex"}
 
 
 @dataclass(frozen=True)
@@ -52,21 +67,21 @@ class Kind:
     use: Callable[[Any], Any] = repr
     few: bool = False  # whether to use it takes long
     signed: bool = True  # whether a changed byte is noticed
-    around: bool = False  # whether the files beside it belong to it
+    around: Path | None = None  # the directory of files that belong to it
 
     def copy_to(self, folder: Path) -> Path:
         """Return a copy of the file, to be damaged."""
-        if not self.around:
+        if self.around is None:
             folder.mkdir(parents=True)
             return Path(shutil.copy(self.file, folder))
-        root = self.file.parent if self.file.name == "manifest.json" else self.file.parent.parent
-        shutil.copytree(root, folder / root.name)
-        return folder / root.name / self.file.relative_to(root)
+        shutil.copytree(self.around, folder / self.around.name)
+        return folder / self.file.relative_to(self.around.parent)
 
 
 NAMES = (
     *("comparison", "record", "tuned", "evidence", "manifest", "models", "data"),
     *("gmmd", "fmp", "logistic", "checkpoint", "settings", "parts", *(f"part {name}" for name in _PART)),
+    *("losses", "packed", "study", "predictions", "edges", "partition", *_WORK),
 )
 EVERY = (*NAMES, *(f"model {name}" for name in names()))
 """Also a model of every method."""
@@ -100,10 +115,37 @@ def write_all(folder: Path) -> None:
         classifier.fit(data).save(folder / f"{name}.safetensors")
     for name in names():
         make(method(name)).fit(data).save(folder / f"model {name}.safetensors")
-    tables = from_tables_arrays(
-        folder / "people.csv", folder / "friends.csv", id="name", label="hired", sensitive="sex"
-    )
+    tables = from_tables_arrays(folder / "people.csv", folder / "friends.csv", **_OF_TABLES)
     write_parts(tables, folder / "parts", 2)
+    with suppress(KeyboardInterrupt):
+        cut(folder, folder / _UNFINISHED, _interrupt)
+    space.write(_LOSSES, {"gcn": asdict(Interval(0.1, 0.2))})
+    store = RunStore(folder / "records")
+    store.pack([record["key"] for record in store], folder / "packed/records.jsonl")
+    search(folder / "study.db")
+    write_table(prediction_table(fitted["gcn"][0], data), folder / "predictions.csv")
+    own_edges(folder)
+
+
+def cut(folder: Path, out: Path, progress: Any = None) -> Any:
+    """Cut the graph of the tables into parts, or go on with it; return the graph."""
+    partition(folder / "people.csv", folder / "friends.csv", out, parts=2, progress=progress, **_OF_TABLES)
+    return vars(join_parts(out))
+
+
+def _interrupt(share: float, what: str) -> None:
+    if what == "Counting edges":
+        raise KeyboardInterrupt
+
+
+def search(path: Path) -> Any:
+    found = tune(small_graph(), "logistic", budget=2, storage=path, seeds=1).to_dict()
+    return steady(found)
+
+
+def own_edges(folder: Path) -> Any:
+    """Make edges of features, or read those that were made before."""
+    return cached_edges(np.eye(5), "a path", lambda _: np.array([[0, 1], [1, 2]]), cache_dir=folder).tolist()
 
 
 def kinds(folder: Path) -> Mapping[str, Kind]:
@@ -119,6 +161,12 @@ def kinds(folder: Path) -> Mapping[str, Kind]:
 
     def manifest(path: Path) -> Any:
         return workspace(moved(space, path)).steps
+
+    def go_on(path: Path) -> Any:
+        return cut(folder, next(each for each in path.parents if each.name == _UNFINISHED))
+
+    def losses(path: Path) -> Any:
+        return workspace(moved(space, path)).read(path.name, dict[str, Interval])
 
     def part(path: Path) -> Any:
         return read_part(path.parent.parent, 0).arrays()
@@ -141,10 +189,30 @@ def kinds(folder: Path) -> Mapping[str, Kind]:
         },
         "checkpoint": Kind(folder / "fit", damage_checkpoint, resume, predict),
         "settings": Kind(folder / "fairpass.toml", damage_bytes, load_config, signed=False),
-        "parts": Kind(folder / "parts/manifest.json", mutated_document, lambda p: parts(p.parent), around=True),
+        "parts": Kind(
+            folder / "parts/manifest.json", mutated_document, lambda p: parts(p.parent), around=folder / "parts"
+        ),
         **{
-            f"part {name}": Kind(folder / f"parts/part-0000/{name}.npy", damage_bytes, part, around=True)
+            f"part {name}": Kind(folder / f"parts/part-0000/{name}.npy", damage_bytes, part, around=folder / "parts")
             for name in _PART
+        },
+        "losses": Kind(space.path(_LOSSES), mutated_document, losses),
+        "packed": Kind(folder / "packed/records.jsonl", mutated_document, record),
+        "study": Kind(folder / "study.db", damage_bytes, search, few=True, signed=False),
+        "predictions": Kind(folder / "predictions.csv", damage_bytes, read_table, signed=False),
+        "edges": Kind(next(folder.glob("*.graph")), damage_bytes, lambda p: own_edges(p.parent)),
+        "partition": Kind(
+            folder / _UNFINISHED / "partition.json", mutated_document, go_on, few=True, around=folder / _UNFINISHED
+        ),
+        **{
+            name: Kind(
+                folder / _UNFINISHED / ".partition" / file,
+                mutated_document if file.endswith(".json") else damage_bytes,
+                go_on,
+                few=True,
+                around=folder / _UNFINISHED,
+            )
+            for name, file in _WORK.items()
         },
     }
 

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 import traceback
+import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,7 +56,9 @@ class Outcome:
         elif self.code < 0 and -self.code != self.sent:
             found.append(f"it was ended by {signal.Signals(-self.code).name}")
         found += [f"it left a process behind: {each}" for each in self.orphans]
-        found += [f"{name} has an escape sequence" for name in _STREAMS if "\x1b" in getattr(self, name)]
+        for name in _STREAMS:
+            if marks := unseen(getattr(self, name)):
+                found.append(f"{name} has an escape sequence, or what cannot be seen: {marks}")
         return found
 
     def describe(self) -> str:
@@ -64,6 +67,12 @@ class Outcome:
         return (
             f"$ fairpass {' '.join(map(repr, self.arguments))}\nexit {self.code}{sent}, {self.seconds:.2f} s\n{shown}"
         )
+
+
+def unseen(text: str) -> str:
+    """Return the characters of a text that control a terminal or show nothing, but for joiners."""
+    kinds = {mark: unicodedata.category(mark) for mark in {*text} - {*"\n\t\u200c\u200d"}}
+    return " ".join(f"U+{ord(mark):04X}" for mark in sorted(kinds) if kinds[mark] in ("Cc", "Cf", "Zl", "Zp"))
 
 
 @dataclass

@@ -1,7 +1,9 @@
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
 import pytest
+import torch
 
 from fairpass.training import Training
 from fairpass.training.settings import is_available
@@ -56,3 +58,17 @@ def test_repr_says_what_differs() -> None:
 def test_available_devices() -> None:
     assert is_available("cpu")
     assert not is_available("cuda:99")
+
+
+@pytest.mark.parametrize("value", [np.uint8(2), np.float32(0.5), np.float64(0.5), np.int64(1), Fraction(1, 2)])
+def test_numbers_of_other_libraries_become_plain(value: Any) -> None:
+    name = "window" if isinstance(value, np.integer) else "threshold"
+    found = getattr(Training(**{name: value}), name)
+    assert (type(found), found) == (int if name == "window" else float, value)
+
+
+@pytest.mark.parametrize("value", [np.array([1, 2]), torch.tensor([1, 2]), torch.tensor(2), [1], {}])
+@pytest.mark.parametrize("name", Training.declared)
+def test_what_is_no_single_value_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^'{name}' must be"):
+        Training(**{name: value})

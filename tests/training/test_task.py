@@ -111,6 +111,12 @@ def spoiled(tensor: Tensor, value: float) -> Tensor:
         (lambda d: having(d, x=d.x.bfloat16()), r"'data.x' must be float32 or float64 \(got bfloat16\)"),
         (lambda d: having(d, x=spoiled(d.x, torch.nan)), r"'data.x' must be finite \(got 1 NaN or infinite"),
         (lambda d: having(d, x=spoiled(d.x, -torch.inf)), r"'data.x' must be finite \(got 1 NaN or infinite"),
+        (lambda d: having(d, x=spoiled(d.x.double(), 1e300)), r"'data.x' must be at most 3.4e\+38 .*\(got 1.0e\+300\)"),
+        (lambda d: having(d, x=d.x.to_sparse()), r"'data.x' must be a dense tensor \(got torch.sparse_coo"),
+        (
+            lambda d: having(d, edge_weight=torch.full((d.num_edges,), 1e300, dtype=torch.float64)),
+            "'data.edge_weight' must be positive and finite",
+        ),
         (lambda d: having(d, edge_index=d.edge_index.T), "'edge_index' must be an integer tensor of shape"),
         (lambda d: having(d, edge_index=spoiled(d.edge_index, 120)), "must name nodes from 0 to 119"),
         (lambda d: having(d, y=d.y[:-1]), r"'data.y' must have shape \(120,\) \(got \(119,\)"),

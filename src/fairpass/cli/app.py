@@ -17,8 +17,10 @@ from fairpass import __version__
 from fairpass.cli import output
 from fairpass.cli.options import TEXTS, examples, spelled
 from fairpass.errors import FairpassError
+from fairpass.plain_text import printable
 
 _INTERRUPTED, _TERMINATED = 130, 143  # 128 + SIGINT or SIGTERM, as in shells
+_UsageError: Any = typer.BadParameter.__base__  # which has moved between versions of typer
 _COMMANDS = [name for name, about in TEXTS.items() if "help" in about]
 # The module of a command that does not have one of its own.
 _MODULES = {"methods": "train", "predict": "evaluate", "report": "compare"}
@@ -79,6 +81,16 @@ def _interrupt_again(hook: Callable[[Any], object], lost: Any) -> None:
         hook(lost)
 
 
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    """Make what typer says of wrong arguments harmless, because it prints them itself."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = printable(error.message)
+        raise
+
+
 class _Commands(TyperGroup):
     """Prints errors that a user can fix as one line on stderr; with --debug, as a traceback.
 
@@ -89,7 +101,8 @@ class _Commands(TyperGroup):
         if "--debug" in args:  # most likely appended to a command that has just failed
             args = ["--debug", *(arg for arg in args if arg != "--debug")]
         try:
-            return super().parse_args(ctx, args or ["--help"])
+            with _printable_errors():
+                return super().parse_args(ctx, args or ["--help"])
         except OSError as error:  # the overview and the version are printed here
             output.finish_stdout()
             if not isinstance(error, BrokenPipeError):
@@ -102,7 +115,7 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; the exit code is 1 if it fails, 130 if it is interrupted, and 143 if it is terminated."""
-        with _terminable() as terminated:
+        with _terminable() as terminated, _printable_errors():
             return self._invoke(ctx, terminated)
 
     def _invoke(self, ctx: Any, terminated: threading.Event) -> Any:

@@ -136,6 +136,7 @@ class NodeClassifier(Predictor, ABC):
         try:
             settings["device"] = device or (settings["device"] if is_available(settings["device"]) else "cpu")
             model = found(**found._read(header["parameters"], code), training=Training(**settings))
+            header["training"] = settings = model.training.to_dict()
             built = found(**found._read(header["chosen"], code)) if header.get("chosen") else model
             stored = {found.current_name(name): tensor for name, tensor in tensors.items()}
             with seeded(model.training.seed, deterministic=False):  # what is drawn here is overwritten

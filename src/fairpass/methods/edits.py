@@ -45,7 +45,7 @@ class EDITS(networks.Published):
         0.015, "share of the largest change", LogUniform(0.005, 0.5), Choice(0.015, 0.02, 0.29), at_least=0, at_most=1
     )
     drop: int = parameter(4, "number of columns set to zero", Integers(0, 8), at_least=0)
-    debias_epochs: int = parameter(100, "rounds of debiasing", at_least=1)
+    debias_epochs: int = parameter(100, "rounds of debiasing; at most as many as the training has epochs", at_least=1)
     budget: float = parameter(0.25, "largest share of the edges that is removed; at most as many are added", at_least=0)
     backbone: Backbone = networks.backbone()
     num_layers: int = networks.num_layers()
@@ -94,7 +94,9 @@ class _Debiased(networks.Network):
 
     def prepare(self, task: Task, training: Training) -> None:
         contrast = _contrast(task)
-        found = debias(task.x, task.edge_index, contrast, self.settings)
+        # A short training must not be preceded by a long one: the budget of a search is spent on epochs.
+        rounds = min(self.settings.debias_epochs, training.epochs)
+        found = debias(task.x, task.edge_index, contrast, self.settings.with_params(debias_epochs=rounds))
         self.edges, self.fitted_edges = found.edge_index, task.edge_index
         self.scales, self.wasserstein = found.scales, found.wasserstein
         gap = (contrast @ task.x).abs() / task.x.norm(dim=0).clamp(min=torch.finfo(task.x.dtype).tiny)

@@ -64,8 +64,12 @@ class FairINV(networks.Published):
         above=0,
         limit=LARGEST_RATE,
     )
-    reference_epochs: int = parameter(200, "epochs of a reference model, trained with the same settings", at_least=0)
-    partition_epochs: int = parameter(200, "steps of a partition", at_least=0)
+    reference_epochs: int = parameter(
+        200,
+        "epochs of a reference model, trained with the same settings; at most as many as the training has",
+        at_least=0,
+    )
+    partition_epochs: int = parameter(200, "steps of a partition; at most as many as the training has", at_least=0)
     backbone: Backbone = networks.backbone()
     num_layers: int = networks.num_layers()
     hidden: int = networks.hidden()
@@ -100,6 +104,7 @@ class _Invariant(networks.Network):
         self.register_buffer("assignments", None)
 
     def prepare(self, task: Task, training: Training) -> None:
+        # None of it takes more epochs than the training: the budget of a search is spent on those.
         if self.settings.environments == 1:
             return
         with _own_random_numbers():
@@ -140,7 +145,7 @@ def learn_partition(task: Task, gradients: Tensor, settings: FairINV, training: 
     """Return soft environments of the training nodes, `(n, E)`, learnt to maximise the penalty."""
     network = Partition(task, settings).to(task.device)
     optimizer = adam(network, training.but(learning_rate=settings.partition_rate))
-    for _ in range(settings.partition_epochs):
+    for _ in range(min(settings.partition_epochs, training.epochs)):
         optimizer.zero_grad()
         torch.autograd.backward(-invariance_penalty(network(task), gradients))
         optimizer.step()
@@ -173,7 +178,7 @@ def _reference_logits(task: Task, settings: FairINV, training: Training) -> Tens
     """Return the logits of a new reference model for the training nodes, `(n, C)`."""
     program = networks.Network(settings._network(task)).to(task.device)
     program.configure(training)
-    for _ in range(settings.reference_epochs):
+    for _ in range(min(settings.reference_epochs, training.epochs)):
         program.step(task)
     program.eval()
     with torch.no_grad():

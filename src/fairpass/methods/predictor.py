@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from fairpass.datasets.graph import SplitName
-from fairpass.errors import DataError, NotFittedError
+from fairpass.errors import DataError, NotFiniteError, NotFittedError
 from fairpass.methods.estimator import Estimator
 from fairpass.methods.postprocess import decide_by_group
 from fairpass.metrics import Evaluation, GroupThresholds, evaluate
@@ -69,7 +69,11 @@ class Predictor(Estimator):
         if reference == "fitted":
             self._check_names("group_names", task.group_names)
         program.eval()
-        return program.score(task, reference, unknown_group).softmax(-1).cpu()
+        probabilities = program.score(task, reference, unknown_group).softmax(-1).cpu()
+        if bad := int(probabilities.isnan().any(-1).sum()):
+            got = f"got NaN for {bad:,} nodes; the largest feature is {float(task.x.abs().max()):.1e}"
+            raise NotFiniteError(f"predictions must be finite ({got}, perhaps far more than in the fitted graph)")
+        return probabilities
 
     def predict(self, data: Data, **scoring: Any) -> Tensor:
         """Return the predicted class of every node, `(N,)`; keyword arguments as for `predict_proba`.

@@ -79,8 +79,11 @@ def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Return a table that `write_table` wrote; in CSV, ids, labels and groups are read as the texts they were."""
-    if Path(path).suffix == ".parquet":
-        return pd.read_parquet(path, engine="pyarrow")
-    texts = dict.fromkeys(("node", "label", "group", "split", "promise"), str)
-    found = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
+    try:
+        if Path(path).suffix == ".parquet":
+            return pd.read_parquet(path, engine="pyarrow")
+        texts = dict.fromkeys(("node", "label", "group", "split", "promise"), str)
+        found = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
+    except ValueError as error:  # of pandas, of pyarrow, or of the encoding
+        raise DataError(f"'{path}' must be a table of predictions (damaged or not one: {error})") from None
     return found.rename(columns=text_of_cell).map(lambda cell: text_of_cell(cell) if isinstance(cell, str) else cell)

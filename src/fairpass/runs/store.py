@@ -16,6 +16,7 @@ import pandas as pd
 from pydantic import Field, PlainValidator, model_validator
 
 from fairpass.documents import STRICT, Count, Seconds, Stored, Values, parse, signed, validate
+from fairpass.errors import DataError
 from fairpass.files import write_text
 from fairpass.locks import Locks, lock_file
 from fairpass.metrics import Evaluation
@@ -121,7 +122,7 @@ class RunStore:
         path = self._file(spec.key)
         if path is None or not path.is_file() or path.stat().st_mtime_ns <= self._outdated.get(path, -1):
             return False
-        self._read(str(path), path.read_text(encoding="utf-8", errors="replace"))
+        self._read(str(path), _text(path))
         return not self.missing([spec])
 
     def add(self, record: StoredRecord) -> None:
@@ -204,6 +205,12 @@ class _Record(Stored, extra="ignore"):
 
 def _texts(directory: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(directory.glob("*.jsonl")):
-        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        for number, line in enumerate(_text(path).splitlines(), 1):
             yield f"{path}, line {number}", line
-    yield from ((str(path), path.read_text(errors="replace")) for path in sorted(directory.glob("*.json")))
+    yield from ((str(path), _text(path)) for path in sorted(directory.glob("*.json")))
+
+
+def _text(path: Path) -> str:
+    if path.is_dir():
+        raise DataError(f"'{path}' must be a file with records of runs (it is a directory)")
+    return path.read_text(encoding="utf-8", errors="replace")

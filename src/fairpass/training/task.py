@@ -42,10 +42,10 @@ class Task:
     def __init__(self, data: "Data", device: str | torch.device = "cpu", *, need_masks: bool = True) -> None:
         _check_data(data, need_masks)
         unknown = torch.full((len(data.x),), -1)
-        self.x: Tensor = data.x.to(device, torch.get_default_dtype())
+        self.x: Tensor = data.x.detach().to(device, torch.get_default_dtype())
         self.edge_index: Tensor = data.edge_index.to(device, torch.long)
         weight = data.get("edge_weight")
-        self.edge_weight: Tensor | None = None if weight is None else weight.to(device, self.x.dtype)
+        self.edge_weight: Tensor | None = None if weight is None else weight.detach().to(device, self.x.dtype)
         self.y: Tensor = (data.y if data.get("y") is not None else unknown).to(device, torch.long)
         self.sens: Tensor = (data.sens if data.get("sens") is not None else unknown).to(device, torch.long)
         self.masks: dict[str, Tensor] = {
@@ -161,6 +161,8 @@ def _check_data(data: "Data", for_training: bool) -> None:
     for name, value in given.items():
         if not isinstance(value, Tensor):
             raise DataError(f"'data.{name}' must be a tensor (got {type(value).__name__})")
+        if value.layout != torch.strided:
+            raise DataError(f"'data.{name}' must be a dense tensor (got {value.layout}; 'to_dense()' returns one)")
     x, edge_index = given.pop("x"), given.pop("edge_index")
     _check_features(x, least=2 if for_training else 1)
     try:
@@ -206,12 +208,17 @@ def _check_features(x: Tensor, least: int) -> None:
     bad = int((~torch.isfinite(x)).sum())
     if bad:
         raise DataError(f"'data.x' must be finite (got {bad} NaN or infinite entries)")
+    used = torch.get_default_dtype()
+    if x.dtype != used and bool(torch.isinf(x.to(used)).any()):
+        got = f"(got {float(x.abs().max()):.1e})"
+        raise DataError(f"'data.x' must be at most {torch.finfo(used).max:.1e} in absolute value {got}")
 
 
 def _check_weights(weight: Tensor, edges: int) -> None:
     if weight.shape != (edges,) or not weight.is_floating_point():
         got = f"shape {tuple(weight.shape)}, {weight.dtype}"
         raise DataError(f"'data.edge_weight' must be a floating point number for each of {edges} edges (got {got})")
+    weight = weight.to(torch.get_default_dtype())  # in which it is used
     if bad := int((~(weight > 0) | torch.isinf(weight)).sum()):
         raise DataError(f"'data.edge_weight' must be positive and finite (got {bad} others)")
 

@@ -47,7 +47,7 @@ def read_nodes(work: Work, table: StoredTable, options: TableOptions) -> NodeArr
         write_arrays(folder, {name: array for name, array in arrays.items() if array is not None})
         return {"labels": list(found.labels), "grouping": found.grouping.model_dump()}
 
-    kept = work.step("nodes", "Reading labels and groups", make)
+    kept = work.step("nodes", "Reading labels and groups", make, folder)
     arrays: dict[str, Any] = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
     masks: dict[str, Any] = {part: arrays.get(f"{part}_mask") for part in Split._fields}
     split = Split(**masks)
@@ -67,7 +67,7 @@ def write_ids(work: Work, table: StoredTable, options: TableOptions) -> Path:
             write_npy(path, (len(ids),), *_plain_ids(ids, typed=table.typed))
         return {}
 
-    work.step("ids", "Reading the ids", make)
+    work.step("ids", "Reading the ids", make, path)
     return path
 
 
@@ -114,7 +114,7 @@ def encode_columns(
                 write_npy(path, (len(column), len(encoded.names)), np.float32, blocks)
             return {"encoded": None if encoded is None else encoded.model_dump()}
 
-        encoded = work.step(f"column-{number:04d}", f"Encoding {name}", make)["encoded"]
+        encoded = work.step(f"column-{number:04d}", f"Encoding {name}", make, path)["encoded"]
         fitted.append(None if encoded is None else _ENCODED.validate_python(encoded))
         files += [] if encoded is None else [path]
     return Encoding.of_columns(options.label, nodes.labels, nodes.grouping, fitted), files

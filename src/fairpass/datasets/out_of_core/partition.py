@@ -47,6 +47,7 @@ from fairpass.files import PathLike
 from fairpass.locks import in_use
 
 _ROWS = 100_000  # rows of features that are handled at once: there may be many features
+_SHOWN = 200  # characters of a reason
 _STEPS = 6  # apart from those of columns and parts
 
 
@@ -99,6 +100,12 @@ def partition(
             if new:
                 discard(out)
             raise
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            if new:
+                raise
+            reason = str(error).partition("\n")[0][:_SHOWN]
+            what = f"'{folder}' must be as an earlier session left it ({reason})"
+            raise DataError(f"{what}; remove '{out}' to start again") from error
 
 
 def partition_graph(graph: GraphArrays, directory: PathLike, *, parts: int, made_from: Mapping[str, Any]) -> Manifest:
@@ -150,21 +157,25 @@ class _Partition:
         return manifest
 
     def _nodes_table(self) -> StoredTable:
-        def make() -> dict[str, Any]:
-            return import_table(self.request.nodes, "nodes", self.work.path("nodes.parquet"), self.options)
+        path = self.work.path("nodes.parquet")
 
-        about = self.work.step("nodes-table", "Reading the table of nodes", make)
+        def make() -> dict[str, Any]:
+            return import_table(self.request.nodes, "nodes", path, self.options)
+
+        about = self.work.step("nodes-table", "Reading the table of nodes", make, path)
         return StoredTable.load("nodes", about, text_columns(self.options, None))
 
     def _edges_table(self, nodes: StoredTable) -> StoredTable:
+        path = self.work.path("edges.parquet")
+
         def make() -> dict[str, Any]:
             def is_node(cell: str) -> bool:  # asked about the first row of a text file
                 return self.options.id is not None and bool((as_text(nodes[self.options.id]) == cell).any())
 
             names = header_names(is_node, self.options)
-            return import_table(self.request.edges, "edges", self.work.path("edges.parquet"), self.options, names)
+            return import_table(self.request.edges, "edges", path, self.options, names)
 
-        return StoredTable.load("edges", self.work.step("edges-table", "Reading the table of edges", make), str)
+        return StoredTable.load("edges", self.work.step("edges-table", "Reading the table of edges", make, path), str)
 
     def _pairs(self, edges: EdgeTable) -> dict[str, Any]:
         numbered, pairs = self.work.path("numbered.parquet"), self.work.path("pairs.parquet")
@@ -178,8 +189,9 @@ class _Partition:
             weighted = self.options.edge_weight is not None
             return write_pairs(edges.engine, numbered, pairs, weighted=weighted)
 
-        counts = self.work.step("numbered", "Finding the ends of edges", number)
-        counts |= self.work.step("pairs", "Merging repeated edges", pair)
+        needed = () if self.work.has_done("pairs") else (numbered,)
+        counts = self.work.step("numbered", "Finding the ends of edges", number, *needed)
+        counts |= self.work.step("pairs", "Merging repeated edges", pair, pairs)
         numbered.unlink(missing_ok=True)
         return counts
 
@@ -190,7 +202,7 @@ class _Partition:
             write_arrays(folder, {"degrees": degrees_of(engine, self.work.path("pairs.parquet"), num_nodes)})
             return {}
 
-        self.work.step("degrees", "Counting edges", make)
+        self.work.step("degrees", "Counting edges", make, folder)
         return np.asarray(np.load(folder / "degrees.npy", allow_pickle=False))
 
     def _part_edges(
@@ -201,7 +213,7 @@ class _Partition:
         def make() -> dict[str, Any]:
             return write_part_edges(engine, pairs, degrees, rows, folder, mean_weight=mean_weight)
 
-        return self.work.step(f"edges-{number:04d}", f"Writing the edges of part {number}", make)
+        return self.work.step(f"edges-{number:04d}", f"Writing the edges of part {number}", make, folder)
 
     def _part_rows(self, number: int, rows: tuple[int, int], nodes: NodeArrays, files: list[Path], ids: Path) -> None:
         folder, own = part_directory(self.directory, number), slice(*rows)
@@ -217,7 +229,7 @@ class _Partition:
             write_arrays(folder, {"node_ids": read_rows(ids, *rows)})
             return {}
 
-        self.work.step(f"rows-{number:04d}", f"Writing the nodes of part {number}", make)
+        self.work.step(f"rows-{number:04d}", f"Writing the nodes of part {number}", make, folder)
 
     def _manifest(
         self,

@@ -15,8 +15,6 @@ from fairpass.parameters import MOST_NODES, Choice, LogUniform, parameter
 from fairpass.training import Program, Task, Training
 from fairpass.training.program import adam, two_logits
 
-_ESTIMATOR_EPOCHS = 800  # the authors' number, for 1,000 epochs of training
-
 
 class FairGNN(networks.Published):
     r"""FairGNN (Dai and Wang 2021, `arXiv:2009.01454 <https://arxiv.org/abs/2009.01454>`_).
@@ -48,10 +46,8 @@ class FairGNN(networks.Published):
     num_layers: int = networks.num_layers()
     hidden: int = networks.hidden()
     dropout: float = networks.dropout()
-    estimator_epochs: int | None = parameter(
-        None,
-        "epochs of the estimator, trained with the same settings; None: as many as the training has, at most 800",
-        at_least=0,
+    estimator_epochs: int = parameter(
+        800, "epochs of the estimator, trained with the same settings; at most as many as the training has", at_least=0
     )
 
     name = "fairgnn"
@@ -63,9 +59,9 @@ class FairGNN(networks.Published):
     recommended_training = Training(epochs=1000, learning_rate=1e-3, weight_decay=1e-5)  # the authors'
     takes_two = ("labels",)
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "german": {"num_known": 100, "num_layers": 1, "estimator_epochs": 800},
-        "bail": {"num_known": 100, "num_layers": 1, "estimator_epochs": 800},
-        "credit": {"num_known": 6000, "num_layers": 1, "estimator_epochs": 800},
+        "german": {"num_known": 100, "num_layers": 1},
+        "bail": {"num_known": 100, "num_layers": 1},
+        "credit": {"num_known": 6000, "num_layers": 1},
     }
 
     def build(self, task: Task) -> Program:
@@ -102,9 +98,8 @@ class _Adversarial(networks.SeveralOptimizers):
         targets = self._indicators(task.sens[known])
         optimizer = adam(self.estimator, training)
         self.estimator.train()
-        epochs = self.settings.estimator_epochs
         # A short training must not be preceded by a long one: the budget of a search is spent on epochs.
-        for _ in range(min(_ESTIMATOR_EPOCHS, training.epochs) if epochs is None else epochs):
+        for _ in range(min(self.settings.estimator_epochs, training.epochs)):
             optimizer.zero_grad()
             torch.autograd.backward(bce(self.estimator(task.x, task.operator("gcn"))[known], targets))
             optimizer.step()

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -46,9 +47,13 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
             max_restarts=MAX_RESTARTS,
             monitor_interval=0.1,
         )
+        handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
         try:
             elastic_launch(config, sys.executable)("-m", "fairpass", *arguments)
-        except SignalException:
+        except SignalException as error:
+            # It replaced our handlers by its own: ours say how a command ends.
+            signal.signal(error.sigval, handlers[error.sigval] or signal.SIG_DFL)
+            signal.raise_signal(error.sigval)
             raise KeyboardInterrupt from None
         except ChildFailedError as error:
             failed = min(error.failures)

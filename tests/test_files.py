@@ -111,8 +111,10 @@ def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["directory", "pipe", "circle"])
 def test_what_is_no_file_is_never_replaced(tmp_path: Path, kind: str) -> None:
     target = tmp_path / kind
-    makers = {"directory": Path.mkdir, "pipe": os.mkfifo, "circle": lambda path: path.symlink_to(path)}
-    makers[kind](target)
+    if kind == "circle":
+        target.symlink_to(target)
+    else:
+        (os.mkfifo if kind == "pipe" else os.mkdir)(target)
     before = target.lstat()
     with pytest.raises(OSError, match=f"{tmp_path}/{kind}'"):
         write_text(target, "x")
@@ -121,5 +123,5 @@ def test_what_is_no_file_is_never_replaced(tmp_path: Path, kind: str) -> None:
 
 
 def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r": '.*/file'$"), atomic_path(tmp_path / "file"):
+    with pytest.raises(OSError, match=r"^[^']*'[^']*/file'$"), atomic_path(tmp_path / "file"):
         (tmp_path / "file").mkdir()  # in the meantime

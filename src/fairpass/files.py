@@ -111,7 +111,7 @@ def _named(target: PathLike, place: Path) -> Iterator[None]:
     except OSError as error:
         is_temporary = str(error.filename).startswith(str(place.with_name(f".{place.name}.")))
         if error.errno in _FULL or is_temporary:
-            raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
+            raise OSError(error.errno, error.strerror, str(target)) from error
         raise
 
 

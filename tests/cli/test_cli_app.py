@@ -182,6 +182,14 @@ def test_closed_pipe_is_quiet(argument: str, run_process: RunProcess) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell of Unix")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closed: str) -> None:
+    shell = ["sh", "-c", f'exec "$0" -c "$1" shout {closed}', sys.executable, SHOUT]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_every_encoding_will_do(run_process: RunProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     done = run_process("shout", script=SHOUT)

@@ -70,15 +70,61 @@ def test_workers_do_not_outlive_their_parent(tmp_path: Path, number: signal.Sign
     assert json.loads(out.read_text())["runs"]
 
 
-def test_termination_ends_a_command_like_an_interruption(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_termination_ends_a_command_like_an_interruption(
+    run: Run, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    before = signal.getsignal(number)
 
     def terminate() -> list[str]:
-        assert signal.getsignal(signal.SIGTERM) not in (before, signal.SIG_DFL)  # otherwise it would be our end
-        signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(number) not in (before, signal.SIG_DFL)  # otherwise it would be our end
+        signal.raise_signal(number)
         return []
 
     monkeypatch.setattr(datasets, "names", terminate)
     result = run("datasets")
-    assert (result.exit_code, result.stdout, result.stderr) == (143, "", "Terminated\n")
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert (result.exit_code, result.stdout, result.stderr) == (128 + number, "", "Terminated\n")
+    assert signal.getsignal(number) == before
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interruption_within_an_import_is_one_word(tmp_path: Path, late: bool) -> None:
+    """Before there is work to keep, the program ends at once; later, after the import."""
+    script = """
+import signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise RecursionError from None  # as in numpy
+from fairpass.cli import main, output
+sys.meta_path.insert(0, Finder())
+output._begun = sys.argv.pop() == "True"
+main()
+"""
+    command = [sys.executable, "-c", script, "train", "german", "--out", str(tmp_path), str(late)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert ended.returncode == 130
+    assert ended.stderr.splitlines()[-1] == "Interrupted"
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_workers_that_are_starting_are_interrupted_silently(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fairpass", "compare", "german", "--methods", "gcn", "--seeds", "2"]
+    command += ["--epochs", "1000000", "--jobs", "2", "--out", str(tmp_path / "R.json")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        parent = psutil.Process(process.pid)
+        wait_until(lambda: sum("spawn_main" in str(each.cmdline()) for each in parent.children()) == 2)
+        time.sleep(1)  # they import torch now
+        for each in parent.children():  # a terminal sends it to all
+            each.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "Interrupted"
+    assert "Traceback" not in said

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +83,25 @@ def test_a_partition_that_was_killed_goes_on_to_the_same_files(tables: tuple[Pat
     assert before.items() <= files_of(tmp_path).items()
 
 
-def test_several_processes_make_one_partition(tables: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system has no SIGSTOP")
+def test_a_directory_that_another_process_fills_is_waited_for(tables: tuple[Path, Path], tmp_path: Path) -> None:
     whole, shared = tmp_path / "whole", tmp_path / "shared"
     partition(*tables, whole, **OPTIONS)
-    with ThreadPoolExecutor(3) as pool:
-        ended = list(pool.map(lambda _: run(tables, shared), range(3)))
-    assert [each.returncode for each in ended] == [0, 0, 0], [each.stderr for each in ended]
+
+    def start(stops_at: int) -> "subprocess.Popen[str]":
+        script = CHILD.replace("SIGKILL", "SIGSTOP")
+        command = [sys.executable, "-c", script, *map(str, tables), str(shared), str(stops_at), "0"]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    with start(9) as first:
+        os.waitpid(first.pid, os.WUNTRACED)
+        with start(0) as second:
+            assert second.stderr is not None
+            said = second.stderr.readline()  # nothing, if it did not wait
+            first.send_signal(signal.SIGCONT)
+            rest = first.communicate(timeout=120)[1], second.communicate(timeout=120)[1]
+    assert (first.returncode, second.returncode, *rest) == (0, 0, "", "")
+    assert said == f"process {first.pid} is using '{shared}': waiting for it to end\n"
     assert files_of(shared) == files_of(whole)
     assert {path.name for path in tmp_path.iterdir()} == {"nodes.csv", "edges.parquet", "whole", "shared"}
 

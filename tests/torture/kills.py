@@ -15,8 +15,8 @@ from tests.torture.reporting import Report, Setting
 from tests.torture.trial import Outcome, Trial, run
 
 # SIGKILL leaves no time to tidy up; the others do, which is another thing to go wrong.
-SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-EXPECTED = {signal.SIGKILL: (-9,), signal.SIGTERM: (-15, 143), signal.SIGINT: (130,)}
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+EXPECTED = {number: (-number, 128 + number) for number in SIGNALS}
 _AGAIN, _MOST = 0.85, 12  # probability of another kill, and their largest number in a row
 _ENDING = 0.3  # share of the kills that are aimed at the end, where files are written
 _WORKER = 0.5  # share of the kills that hit a worker, where there are some

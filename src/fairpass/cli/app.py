@@ -1,13 +1,15 @@
 """The `fairpass` command: its subcommands, its global options, and its error messages."""
 
 import _thread
+import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -19,8 +21,9 @@ from fairpass.cli.options import TEXTS, examples, spelled
 from fairpass.errors import FairpassError
 from fairpass.plain_text import printable
 
-_INTERRUPTED, _TERMINATED = 130, 143  # 128 + SIGINT or SIGTERM, as in shells
 _UsageError: Any = typer.BadParameter.__base__  # which has moved between versions of typer
+# SIGHUP is sent when a terminal is closed, or a connection lost; not every system has it.
+_SIGNALS = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _COMMANDS = [name for name, about in TEXTS.items() if "help" in about]
 # The module of a command that does not have one of its own.
 _MODULES = {"methods": "train", "predict": "evaluate", "report": "compare"}
@@ -49,34 +52,67 @@ def _in_own_words(message: str, command: str | None) -> str:
 
 
 @contextmanager
-def _terminable() -> Iterator[threading.Event]:
-    """Let SIGTERM end a command as Ctrl-C does: checkpoints are written, and workers stopped; yield whether it came.
+def _interruptible() -> Iterator[list[int]]:
+    """Let signals end a command as Ctrl-C does: checkpoints are written, and workers stopped; yield those that came.
 
-    (As an event, because libraries such as Ray raise a KeyboardInterrupt of their own for one that they caught.)
+    (In a list, because libraries such as Ray raise a KeyboardInterrupt of their own for one that they caught.)
     """
-    terminated = threading.Event()
+    came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield terminated
+        yield came
         return
 
-    def terminate(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends it twice: to us, and to our group
-        terminated.set()
-        raise KeyboardInterrupt
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_IGN)  # `timeout` sends it twice: to us, and to our group
+        came.append(number)
+        if not _is_importing(frame):
+            raise KeyboardInterrupt
+        # Half a module would fail later, with an error that nobody understands.
+        if output.work_has_begun():
+            _interrupt_soon()
+        else:
+            _say_end(number)
+            output.notices.show_cursor()
+            os._exit(128 + number)
 
-    before, hook = signal.signal(signal.SIGTERM, terminate), sys.unraisablehook
+    # What is ignored stays so: with `nohup` a command outlives its terminal.
+    before = {number: found for number in _SIGNALS if (found := signal.getsignal(number)) != signal.SIG_IGN}
+    hook = sys.unraisablehook
+    for number in before:
+        signal.signal(number, interrupt)
     sys.unraisablehook = partial(_interrupt_again, hook)
     try:
-        yield terminated
+        yield came
     finally:
         sys.unraisablehook = hook
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        for number, found in before.items():
+            signal.signal(number, found or signal.SIG_DFL)
+
+
+def _say_end(number: int) -> None:
+    output.notices.print("Interrupted" if number == signal.SIGINT else "Terminated", style="yellow")
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Return whether a command is in the middle of an import."""
+    while frame is not None and frame.f_code is not _Commands.invoke.__code__:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _interrupt_soon() -> None:
+    again = threading.Timer(0.05, _thread.interrupt_main)
+    again.daemon = True
+    again.start()
 
 
 def _interrupt_again(hook: Callable[[Any], object], lost: Any) -> None:
     """Interrupt a little later if an interruption came where Python can raise nothing, such as in a destructor."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
-        threading.Timer(0.05, _thread.interrupt_main).start()
+        _interrupt_soon()
     else:
         hook(lost)
 
@@ -114,11 +150,11 @@ class _Commands(TyperGroup):
         return name, load_command(name) if name in _COMMANDS else command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; the exit code is 1 if it fails, 130 if it is interrupted, and 143 if it is terminated."""
-        with _terminable() as terminated, _printable_errors():
-            return self._invoke(ctx, terminated)
+        """Run a command; the exit code is 1 if it fails, and as in shells 128 + the number of a signal."""
+        with _interruptible() as came, _printable_errors():
+            return self._invoke(ctx, came)
 
-    def _invoke(self, ctx: Any, terminated: threading.Event) -> Any:
+    def _invoke(self, ctx: Any, came: Sequence[int]) -> Any:
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # notices a full disk here, and not after the end
@@ -130,9 +166,9 @@ class _Commands(TyperGroup):
                 raise
             output.finish_stdout()
             if isinstance(error, KeyboardInterrupt):
-                word, code = ("Terminated", _TERMINATED) if terminated.is_set() else ("Interrupted", _INTERRUPTED)
-                output.notices.print(word, style="yellow")
-                raise typer.Exit(code) from None
+                number = max(came, key=lambda each: each != signal.SIGINT, default=signal.SIGINT)
+                _say_end(number)
+                raise typer.Exit(128 + number) from None
             output.notice("Error:", "bold red", _in_own_words(output.explain(error), ctx.invoked_subcommand))
             raise typer.Exit(1) from None
         return result

@@ -114,9 +114,19 @@ def bullets(sentences: Iterable[str]) -> Table:
     return rows(("-", Text(sentence)) for sentence in sentences)
 
 
+_begun = False
+
+
+def work_has_begun() -> bool:
+    """Return whether there may be work to keep, or processes to stop."""
+    return _begun
+
+
 @contextmanager
 def bar(total: int, kept: object = None, again: str = "the same command") -> Iterator[Show]:
     """Show a progress bar; after an interruption, say where finished work is `kept` and what continues it."""
+    global _begun  # noqa: PLW0603 # signals are handled for the whole process
+    _begun = True
     label, state = (TextColumn(field, markup=False) for field in ("{task.description}", "{task.fields[state]}"))
     columns = (label, BarColumn(bar_width=None), state, TimeRemainingColumn(compact=True))
     task: TaskID | None = None
@@ -188,6 +198,8 @@ _library_notices = _Notices(logging.WARNING)
 def prepare_streams(spell: Callable[[str], str] = str) -> None:
     """Print the library's warnings in our own words, and replace characters that the terminal does not have."""
     _library_notices.spell = spell
+    # A stream that was closed before the start, as by `>&-`, is None.
+    sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

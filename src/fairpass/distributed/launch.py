@@ -66,7 +66,7 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
                 os.environ.pop(name, None)
             for number, handler in handlers.items():
                 if signal.getsignal(number) is not handler:  # the agent has put its own in place
-                    signal.signal(number, handler)
+                    signal.signal(number, handler or signal.SIG_DFL)
         if received is not None:
             signal.raise_signal(received)  # the workers are gone: now it is for whoever handled it before
         if problem.exists():

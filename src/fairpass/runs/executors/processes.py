@@ -23,6 +23,7 @@ from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
 Lost = Generator[tuple[Batch, T | None], None, list[Batch]]
 _BROKEN = (BrokenProcessPool, BrokenPipeError)  # the second if a process is killed before it has read its task
+_CTRL_C = {signal.SIGINT}
 
 
 class Processes(Executor):
@@ -101,8 +102,13 @@ def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
     graph = _Parcel(data)
     arguments: tuple[Any, int] = (graph, max(1, torch.get_num_threads() // jobs))
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=arguments)
+
+    def submit(work: Work[Batch, T], batch: Batch) -> "Future[T]":
+        with _blocked():  # the first call starts the processes
+            return pool.submit(_call, work, batch)
+
     try:
-        yield lambda work, batch: pool.submit(_call, work, batch)
+        yield submit
     except BaseException:
         for process in set(multiprocessing.active_children()) - before:
             process.terminate()
@@ -110,6 +116,19 @@ def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
     finally:
         pool.shutdown(cancel_futures=True)
         graph.close()
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Keep Ctrl-C from the processes that are started here until they are ready: it would interrupt their imports."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Parcel:
@@ -152,6 +171,8 @@ def _start(graph: bytes | mmap.mmap, threads: int) -> None:
     _graph = pickle.loads(graph)
     torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker silently
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
 
 
 def _call(work: Work[Batch, T], batch: Batch) -> T:

@@ -10,7 +10,7 @@ import pytest
 from tests.torture.mutations import nested
 
 from fairpass import documents
-from fairpass.documents import STRICT, Count, Nan, Stored, read_document, signed, write_document
+from fairpass.documents import STRICT, Count, Fraction, Stored, read_document, signed, write_document
 from fairpass.errors import DataError
 
 
@@ -19,7 +19,7 @@ class Part:
     __pydantic_config__ = STRICT
 
     name: str
-    rates: tuple[Nan, ...]
+    rates: tuple[Fraction, ...]
 
 
 class Whole(Stored):
@@ -67,6 +67,7 @@ def test_no_changed_character_of_a_value_is_accepted(tmp_path: Path) -> None:
         ({"count": 2**63}, "a number is too large"),
         ({"parts": [{"name": "a"}]}, "'parts.0.rates' is missing"),
         ({"parts": [{"name": "a", "rates": ["0.1"]}]}, r"'parts\.0\.rates\.0.*' is wrong"),
+        ({"parts": [{"name": "a", "rates": [1.5]}]}, r"'parts\.0\.rates\.0' is wrong: it must be between -1 and 1"),
         ({"parts": nested(500)}, "is wrong|too deep"),
         ({"more": 1}, "'more' is wrong"),
         ({"kind": "other"}, "it is a other"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fairpass import __version__
 from fairpass.errors import DataError
@@ -27,15 +27,26 @@ WRITER = "fairpass"  # the version that wrote a document which does not say so i
 _SINCE = (0, 3)  # the first version whose files all have a checksum
 _UNKNOWN = (0, 0)
 _LARGEST = 2**63
+_ROUNDING = 1e-3  # sums of probabilities in half precision may be a little above 1
 _SHOWN = 200  # characters of a reason: a damaged file may have very long names
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 """How a dataclass is read that is a schema, as its `__pydantic_config__`."""
 
+
+def within_one(value: float) -> float:
+    """Return a fraction that is in its range, up to rounding, or undefined; raise `ValueError` otherwise."""
+    if abs(value) > 1 + _ROUNDING:
+        raise ValueError(f"it must be between -1 and 1 (got {value:g})")
+    return value
+
+
 Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
 Seconds = Annotated[float, Field(ge=0)]
 Nan = Annotated[float, Field(allow_inf_nan=True), BeforeValidator(lambda value: nan if value is None else value)]
 """A number that may be undefined: nan in memory, and null in a file."""
+Fraction = Annotated[Nan, AfterValidator(within_one)]
+"""A rate, or a difference of rates, from -1 to 1; it may be undefined as `Nan`."""
 Values = dict[str, Any]
 
 
@@ -58,10 +69,11 @@ def read_document(path: PathLike, kind: str | None, build: type[T] | Callable[[V
     try:
         stored = parse(Path(path).read_bytes())
         if kind is not None and stored.get("kind") != kind:
-            raise ValueError(f"it is a {stored.get('kind', 'foreign file')}"[:_SHOWN])
+            raise ValueError(f"it is a {stored.get('kind', 'foreign file')}")
         return validate(stored, build) if isinstance(build, type | GenericAlias) else build(stored)
     except (ValueError, KeyError, TypeError, AttributeError, IsADirectoryError) as error:
-        raise DataError(f"'{path}' must be a {kind or 'JSON'} file (damaged or not one: {error})") from None
+        reason = str(error)[:_SHOWN]
+        raise DataError(f"'{path}' must be a {kind or 'JSON'} file (damaged or not one: {reason})") from None
 
 
 def signed(document: Mapping[str, Any]) -> Values:
@@ -102,9 +114,10 @@ def validate(stored: Values, schema: type[T]) -> T:
         first = error.errors(include_url=False, include_input=False)[0]
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    where = ".".join(map(str, first["loc"]))
-    reason = "is missing" if first["type"] == "missing" else f"is wrong: {first['msg']}"
-    raise ValueError(f"'{where}' {reason}"[:_SHOWN])
+    where = "'{}'".format(".".join(map(str, first["loc"]))) if first["loc"] else "it"
+    words = first["ctx"]["error"] if first["type"] == "value_error" else first["msg"]
+    reason = "is missing" if first["type"] == "missing" else f"is wrong: {words}"
+    raise ValueError(f"{where} {reason}"[:_SHOWN])
 
 
 @cache

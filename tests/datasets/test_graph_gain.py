@@ -262,6 +262,16 @@ def test_verdicts_and_sentences(gain: GraphGain, verdict: str, sentence: str | N
     document = gain.to_dict()
     assert (document["verdict"], document["sentence"]) == (verdict, gain.sentence)
     json.dumps(document, allow_nan=False)
+    assert GraphGain.from_dict(document).to_dict() == document
+
+
+def test_half_an_answer_is_not_read() -> None:
+    whole = found((0.1, 0.0, 0.2)).to_dict()
+    for name in ("without", "with_edges", "acc"):
+        with pytest.raises(ValueError, match="it must have both regressions"):
+            GraphGain.from_dict(whole | {name: None})
+    with pytest.raises(ValueError, match=r"'without\.acc' is wrong: it must be between -1 and 1 \(got 3\)"):
+        GraphGain.from_dict(whole | {"without": {"acc": 3.0, "auc": 0.5, "dp": None}})
 
 
 def _without_labels(data: Data, part: str) -> None:

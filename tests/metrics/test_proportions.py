@@ -88,6 +88,14 @@ def test_nobody_gives_no_number() -> None:
     assert ratio(0, 10, 5, 10)[:2] == (0, 0)
 
 
+@pytest.mark.parametrize(
+    "counts", [(0, 10, 1, 10**9), (1, 10**9, 10, 10), (10**9 - 1, 10**9, 10**10 - 1, 10**10), (10**12, 10**12, 1, 3)]
+)
+def test_very_many_people_have_a_ratio(counts: tuple[int, int, int, int]) -> None:
+    found = ratio(*counts)
+    assert 0 <= found.low <= found.value * (1 + 1e-9) <= found.high * (1 + 1e-8)
+
+
 def test_a_sign_is_open_if_zero_is_inside() -> None:
     assert Estimate(0.1, -0.1, 0.3).includes_zero
     assert Estimate(0.1, 0.0, 0.3).includes_zero

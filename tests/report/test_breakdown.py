@@ -4,7 +4,6 @@ import json
 import math
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +17,11 @@ from fairpass.report.breakdown import attributes
 from fairpass.report.figures import figure_tables
 from fairpass.report.measures import TestNodes
 from fairpass.report.page import render
+from fairpass.report.schema import Breakdown
 from fairpass.training import Task, Training
 
 
-def by_attribute(evidence: Evidence) -> dict[str, dict[str, Any]]:
+def by_attribute(evidence: Evidence) -> dict[str, Breakdown]:
     return {each["attribute"]: each for each in evidence.breakdowns}
 
 
@@ -78,6 +78,7 @@ def test_small_groups_are_in_no_count(hiring_evidence: Evidence, hiring: Data) -
             assert not {
                 pair[end] for pair in run["evaluation"]["worst_pair"].values() for end in ("high", "low")
             } & set(small)
+        assert method["thresholds"] is not None
         assert not {cell["group"] for cell in method["thresholds"]["cells"]} & set(small)
     (test,) = [split for split in hiring_evidence.data["splits"] if split["name"] == "test"]
     assert [cells is None for cells in test["cells"]] == [name in small for name in sizes]

@@ -27,6 +27,20 @@ def test_ticks_are_round_and_inside(low: float, width: float) -> None:
     assert ticks == sorted(ticks)
 
 
+@given(st.lists(st.none() | st.floats(-1e302, 1e302), max_size=4), st.booleans())
+def test_every_line_can_be_drawn(values: list[float | None], from_zero: bool) -> None:
+    """Also one of equal numbers that are very large, or of negative ones from zero."""
+    series = charts.Series(Look("gcn", 0), [*range(len(values))], values)
+    parse(charts.lines([series], "Loss", "epoch", from_zero=from_zero))
+
+
+@pytest.mark.parametrize(("values", "from_zero"), [([1e20, 1e20], False), ([-1.0, -1.0], True)])
+def test_lines_that_could_not_be_drawn_once(values: list[float], from_zero: bool) -> None:
+    low, high = charts.span(values, at_least=1e-3, from_zero=from_zero)
+    assert low < high
+    assert charts.ticks(low, high)
+
+
 @given(st.lists(st.none() | numbers, max_size=6), st.booleans())
 def test_span_holds_everything(values: list[float | None], from_zero: bool) -> None:
     known = [value for value in values if value is not None and (value >= 0 or not from_zero)]

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from fairpass.documents import signed
 from fairpass.errors import DataError, NotFittedError
 from fairpass.files import sha256
 from fairpass.methods import GCN, GMMD, Constant, NodeClassifier, Thresholds
@@ -75,31 +74,6 @@ def test_a_truncated_file_is_refused(evidence: Evidence, tmp_path: Path) -> None
         Evidence.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"promise": {"verdict": "shown"}},
-        {"promise": "shown"},
-        {"identity": []},
-        {"identity": {"purpose": 3}},
-        {"breakdowns": [{}]},
-        {"differences": [{"against": "gcn"}]},
-        {"model_file": {"name": "x"}},
-        {"min_group": "ten"},
-        {"favourable": "nobody's"},
-        {"data": {}},
-    ],
-)
-def test_changed_evidence_gives_one_sentence_and_no_file(
-    evidence: Evidence, damage: dict[str, Any], tmp_path: Path
-) -> None:
-    file = evidence.save(tmp_path)
-    file.write_text(json.dumps(signed(json.loads(file.read_text()) | damage)))
-    with pytest.raises(DataError, match=r"evidence\.json' must be a fairpass evidence|must be as it was collected"):
-        write_report([Evidence.load(tmp_path)], tmp_path / "report.html")
-    assert [each.name for each in tmp_path.iterdir()] == ["evidence.json"]
-
-
 def test_the_page_is_not_written_over_its_figures(evidence: Evidence, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"'path' must not end in \.json"):
         write_report([evidence], tmp_path / "report.json")
@@ -112,14 +86,15 @@ def test_nothing_there_is_said(tmp_path: Path) -> None:
 
 def test_the_data_are_told_apart(evidence: Evidence, german: Data) -> None:
     assert evidence.data["fingerprint"] == fingerprint(german)
-    assert evidence.data["provenance"]["licence"] == "CC BY 4.0"
+    assert dict(evidence.data["provenance"])["licence"] == "CC BY 4.0"
     assert (evidence.data["nodes"], evidence.data["edges"]) == (1000, 21742)
     assert [(split["name"], split["nodes"]) for split in evidence.data["splits"]] == [
         ("training", 100),
         ("validation", 250),
         ("test", 250),
     ]
-    assert all(np.sum(split["cells"]) == split["labelled"] for split in evidence.data["splits"])
+    for split in evidence.data["splits"]:
+        assert sum(sum(cells or ()) for cells in split["cells"]) == split["labelled"]
     assert any(finding["kind"] == "base_rates" for finding in evidence.bias["findings"])
 
 
@@ -154,6 +129,7 @@ def test_counts_give_the_metrics_at_every_threshold(
     name: str, evidence: Evidence, german: Data, models: Models
 ) -> None:
     kept = evidence.method(name)["thresholds"]
+    assert kept is not None
     thresholds = kept["thresholds"]
     assert kept["own"] in thresholds
     nodes = german.test_mask & (german.y >= 0)
@@ -216,7 +192,7 @@ def test_theorems_hold_on_german(evidence: Evidence) -> None:
     assert [found["theorem"] for found in evidence.theory["theorems"]] == ["4.1", "4.2"]
     for found in evidence.theory["theorems"]:
         assert found["holds"]
-        assert 0 < found["measured"] < found["bound"]
+        assert 0 < (found["measured"] or 0) < (found["bound"] or 0)
     apart = {found["name"]: found for found in evidence.theory["methods"]}
     assert apart["constant"]["mmd2"] == 0
     assert 0 <= apart["gmmd"]["mmd2"] < apart["gcn"]["mmd2"]
@@ -260,6 +236,7 @@ def test_points_of_tuning(german: Data, models: Models) -> None:
 
 def test_counts_put_together_give_the_difference(evidence: Evidence, german: Data, models: Models) -> None:
     kept = evidence.method("gmmd")["thresholds"]
+    assert kept is not None
     position = 333
     nodes = german.test_mask & (german.y >= 0)
     expected = evaluate(
@@ -305,7 +282,7 @@ def test_thresholds_for_each_group_are_told(german: Data) -> None:
     (run,) = kept["runs"]
     assert run["threshold"] is None
     assert model.group_thresholds_ is not None
-    assert GroupThresholds.from_dict(run["group_thresholds"]) == model.group_thresholds_
+    assert GroupThresholds.from_dict(run["group_thresholds"] or {}) == model.group_thresholds_
     predicted = model.predict(german)[german.test_mask]
     assert run["predicted"] == predicted.bincount(minlength=2).tolist()
     page = render([evidence])
@@ -332,7 +309,8 @@ def test_differences_between_models_are_paired(evidence: Evidence) -> None:
     value, low, high = only["metrics"]["acc"]
     own, other = (evidence.method(name)["runs"][0]["evaluation"]["acc"] for name in ("gmmd", "gcn"))
     assert value == pytest.approx(own - other)
-    assert low <= value <= high
+    assert None not in (low, high)
+    assert (low or 0) <= own - other <= (high or 0)
 
 
 @pytest.mark.parametrize(

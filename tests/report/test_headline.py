@@ -1,23 +1,23 @@
 """The first sentences: rates per hundred, and never more than the people can show."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from fairpass.report import Evidence
 from fairpass.report.figures import figure_tables
 from fairpass.report.headline import people_of, statements
+from fairpass.report.schema import Breakdown, ScoredConfusion
 
 
 def counted(evidence: Evidence, groups: dict[str, tuple[int, int]], attribute: str = "sex") -> Evidence:
     """Return evidence in which so many of so many people of each group are selected."""
-    rows: list[dict[str, Any]] = [
+    rows: list[ScoredConfusion] = [
         {"group": name, "counts": [[people - selected, selected], [0, 0]], "scores": []}
         for name, (selected, people) in groups.items()
     ]
-    about = {"attribute": attribute, "small": [], "partial": [], "unknown": 0, "not_told": 0}
-    return replace(evidence, breakdowns=[{**about, "groups": rows}])
+    found: Breakdown = {"attribute": attribute, "groups": rows, "small": [], "partial": [], "unknown": 0, "not_told": 0}
+    return replace(evidence, breakdowns=[found])
 
 
 def said(evidence: Evidence) -> tuple[str, str]:

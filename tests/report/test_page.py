@@ -20,6 +20,7 @@ from fairpass.report import Evidence, collect, write_report
 from fairpass.report import page as page_module
 from fairpass.report.page import Section, render
 from fairpass.report.part import Part
+from fairpass.report.schema import Bias, TriedPoint
 from fairpass.report.text import environment
 
 Models = dict[str, list[NodeClassifier]]
@@ -91,7 +92,7 @@ def test_whether_the_edges_help(evidence: Evidence, german: Data) -> None:
         evidence, bias=evidence.bias | {"graph_gain": GraphGain(reason="the graph has no edges").to_dict()}
     )
     assert "Whether the edges help was not measured: the graph has no edges." in render([reason])
-    older = {name: value for name, value in evidence.bias.items() if name != "graph_gain"}
+    older: Bias = {"statistics": evidence.bias["statistics"], "findings": evidence.bias["findings"]}
     assert "Do the edges help?" not in render([replace(evidence, bias=older)])
 
 
@@ -169,10 +170,21 @@ def test_numbers_are_those_of_the_delivered_model(evidence: Evidence) -> None:
     ],
 )
 def test_cost_of_the_choice(evidence: Evidence, utility: float, unfairness: float, words: str) -> None:
-    common = {"method": "gmmd", "parameters": {"weight": 1}, "near_constant": False}
-    best = {**common, "utility": 0.8, "unfairness": 0.3, "front": True, "chosen": False}
-    chosen = {**common, "utility": utility, "unfairness": unfairness, "front": False, "chosen": True}
-    tuned = replace(evidence, points=[best, chosen])
+    best: TriedPoint = {
+        "method": "gmmd",
+        "parameters": {"weight": 1},
+        "training": {},
+        "validation": {},
+        "test": None,
+        "near_constant": False,
+        "utility": 0.8,
+        "unfairness": 0.3,
+        "front": True,
+        "chosen": False,
+    }
+    chosen: TriedPoint = {**best, "utility": utility, "unfairness": unfairness, "front": False, "chosen": True}
+    unmeasured: TriedPoint = {**best, "utility": None}
+    tuned = replace(evidence, points=[unmeasured, best, chosen])
     text = render([tuned])
     assert words in text
     assert "2 configurations, on validation" in text
@@ -231,13 +243,11 @@ def test_nobody_is_on_the_page_unless_asked_for(with_people: Evidence, page: Pat
 
 
 PROMISE = {
-    "verdict": "not shown",
     "confidence": 0.95,
     "on": "safety",
     "people": 500,
     "candidates": 3,
-    "sentence": "Not shown: <b>that</b> it is small.",
-    "assumption": "They are like others.",
+    "warning": "",
     "checks": [
         {
             "metric": "delta_dp",
@@ -255,7 +265,7 @@ PROMISE = {
                 {"group": "female", "label": "good customer", "selected": 3, "people": 4},
             ],
             "more_people": 350,
-            "sentence": "",
+            "sentence": "Not shown: <b>that</b> it is small.",
         }
     ],
 }
@@ -273,14 +283,14 @@ def test_the_limit_asked_for_and_its_verdict(evidence: Evidence, german: Data, m
         "difference in selection rates (demographic parity, ΔDP): at most 5.0 points",
         "3.1 points, interval 0.0 to 10.0 points; with 95 % confidence at most 9.3 points",
         "male: 120 of 400, female: fewer than 10 predicted “good customer”",
-        "Checked on 500 people (a safety set that no model was chosen on), 3 candidates. They are like others.",
+        "Checked on 500 people (a safety set that no model was chosen on), 3 candidates. The people checked are taken",
     ):
         assert wanted in text
     assert found.promise is not None
     assert found.promise["checks"][0]["counts"][1]["people"] is None
     for verdict, style in (("shown", "good"), ("violated", "bad")):
-        assert f'verdict {style}"' in render([replace(found, promise={**PROMISE, "verdict": verdict})])
-    useless = {**PROMISE, "verdict": "shown", "warning": "It is near constant."}
+        assert f'verdict {style}"' in render([replace(found, promise={**found.promise, "verdict": verdict})])
+    useless = {**found.promise, "verdict": "shown", "warning": "It is near constant."}
     assert 'verdict warn"' in render([replace(found, promise=useless)])
 
 

@@ -85,6 +85,7 @@ def test_slider_agrees_with_python(opened: Opened, name: str, evidence: Evidence
 
     opened.page.select_option(".threshold .method", name)
     kept = evidence.method(name)["thresholds"]
+    assert kept is not None
     thresholds = kept["thresholds"]
     assert "the model's own" in opened.page.locator(".at").inner_text()
     assert opened.value("acc") == pytest.approx(models[name][0].evaluate(german).acc)

@@ -19,7 +19,7 @@ from fairpass.datasets import from_tables_arrays
 from fairpass.datasets.feature_graphs import cached_edges
 from fairpass.datasets.out_of_core.partition import partition
 from fairpass.datasets.parts import Manifest, join_parts, read_part, write_parts
-from fairpass.errors import DataError
+from fairpass.errors import DataError, FairpassError
 from fairpass.methods import FMP, GCN, GMMD, Constant, Logistic, NodeClassifier, method, names
 from fairpass.methods.header import KIND
 from fairpass.metrics import Interval
@@ -29,7 +29,8 @@ from fairpass.projects.pipeline import Record, Workspace
 from fairpass.projects.predictions import prediction_table, read_table, write_table
 from fairpass.projects.steps import STEPS
 from fairpass.report import Evidence, collect
-from fairpass.report.evidence import whole
+from fairpass.report.figures_file import figures
+from fairpass.report.model_card import render_card
 from fairpass.report.page import render
 from fairpass.runs import Comparison, RunStore, run
 from fairpass.training import Training
@@ -235,8 +236,11 @@ def record(path: Path) -> Any:
 
 
 def rendered(evidence: Evidence) -> Any:
-    with whole():
-        return render([evidence])
+    """Make all that is made of evidence; whatever was read, this must not fail."""
+    try:
+        return render([evidence], include_people=True), figures(evidence), render_card(evidence)
+    except FairpassError as error:
+        raise AssertionError("evidence that was read must be shown") from error
 
 
 def workspace(config: Config) -> Workspace:

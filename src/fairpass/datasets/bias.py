@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from fairpass.datasets.statistics import GraphStatistics, audit_texts
+from fairpass.documents import STRICT
 
 Severity = Literal["high", "medium", "low"]
 
@@ -22,6 +23,8 @@ class BiasCheck:
 
     `severity` is "low" if there is little to worry about; it follows rules of thumb, not a standard.
     """
+
+    __pydantic_config__ = STRICT
 
     kind: str
     severity: Severity

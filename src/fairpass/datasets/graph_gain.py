@@ -1,6 +1,7 @@
 """Do the edges help? Two logistic regressions, without and with the neighbours' features, answer before training."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from scipy.sparse import csr_array
 from fairpass.datasets.graph import Floats, Graph, Ints, array_of, simple_graph
 from fairpass.datasets.linear import auc_contributions, fit_logistic, probabilities, standardised, stratified_folds
 from fairpass.datasets.statistics import audit_texts
+from fairpass.documents import STRICT, Count, Fraction, Nan, validate
 from fairpass.errors import DataError
 from fairpass.files import finite
 
@@ -34,18 +36,22 @@ _CHUNK = 2**22  # indices of drawn nodes that are held at once (32 MB)
 class LinearScores:
     """The scores of a logistic regression on the validation nodes, as fractions; `nan` where not defined."""
 
-    acc: float
-    auc: float  # of more than two labels: the mean over one against the rest
-    dp: float  # the largest difference between two groups in the share of nodes with the same predicted label
+    __pydantic_config__ = STRICT
+
+    acc: Fraction
+    auc: Fraction  # of more than two labels: the mean over one against the rest
+    dp: Fraction  # the largest difference between two groups in the share of nodes with the same predicted label
 
 
 @dataclass(frozen=True)
 class Gain:
     """What the edges add to a metric, as a fraction, and its 95 % bootstrap interval."""
 
-    estimate: float
-    low: float
-    high: float
+    __pydantic_config__ = STRICT
+
+    estimate: Nan
+    low: Nan
+    high: Nan
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,9 @@ class GraphGain:
         reason: Why nothing could be measured; the other attributes are then empty.
     """
 
-    nodes: int = 0
+    __pydantic_config__ = STRICT
+
+    nodes: Count = 0
     without: LinearScores | None = None
     with_edges: LinearScores | None = None
     acc: Gain | None = None
@@ -89,6 +97,14 @@ class GraphGain:
     def to_dict(self) -> dict[str, Any]:
         """Return the result with its verdict and sentence as plain dicts, ready for JSON (`nan` becomes `None`)."""
         return {"verdict": self.verdict, "sentence": self.sentence, **finite(asdict(self))}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "GraphGain":
+        """Read what `to_dict` returned; raise `ValueError` if it is something else."""
+        found = validate({name: value for name, value in values.items() if name not in ("verdict", "sentence")}, cls)
+        if len({each is None for each in (found.without, found.with_edges, found.acc)}) > 1:
+            raise ValueError("it must have both regressions and what the edges add to the accuracy, or neither")
+        return found
 
     @property
     def _decision(self) -> tuple[Verdict, str, Gain]:

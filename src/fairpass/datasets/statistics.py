@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from fairpass.datasets.feature_graphs import undirected_edges
 from fairpass.datasets.graph import Graph, Ints, array_of
 from fairpass.datasets.linear import auc_contributions, fit_logistic, probabilities, standardised, stratified_folds
+from fairpass.documents import STRICT, Count, Fraction, Nan
 from fairpass.errors import DataError
 from fairpass.files import finite
 
@@ -32,10 +33,12 @@ class Mixing:
     (https://arxiv.org/abs/cond-mat/0209450): 0 for random mixing, 1 if no edge crosses.
     """
 
-    edges: int
-    homophily: float
-    expected: float
-    assortativity: float
+    __pydantic_config__ = STRICT
+
+    edges: Count
+    homophily: Fraction
+    expected: Fraction
+    assortativity: Nan
 
     def __str__(self) -> str:
         return f"{self.homophily:.3f} (at random {self.expected:.3f}, assortativity {self.assortativity:.3f})"
@@ -45,13 +48,15 @@ class Mixing:
 class GroupStatistics:
     """One group: its size, its label rates `P(y = label | group)` among the labelled, and its degrees."""
 
+    __pydantic_config__ = STRICT
+
     name: str
-    size: int
-    labelled: int
-    label_rates: dict[str, float]
-    degree_mean: float
-    degree_median: float
-    degree_max: int
+    size: Count
+    labelled: Count
+    label_rates: dict[str, Fraction]
+    degree_mean: Nan
+    degree_median: Nan
+    degree_max: Count
 
     def __str__(self) -> str:
         rates = list(self.label_rates.items())
@@ -70,8 +75,10 @@ class Leakage:
     the rest for more than two), `None` unless requested. Both leave out the sensitive attribute itself.
     """
 
+    __pydantic_config__ = STRICT
+
     sensitive_feature: str | None  # the name of the feature that is the sensitive attribute itself
-    correlations: dict[str, float]
+    correlations: dict[str, Fraction]
     auc: float | None
 
     def __str__(self) -> str:
@@ -85,18 +92,20 @@ class Leakage:
 class GraphStatistics:
     """The result of `describe`; a number that is not defined (no labelled node, only one group) is `nan`."""
 
-    nodes: int
-    edges: int
-    features: int
-    label_counts: dict[str, int]
-    unlabelled: int
-    unknown_group: int
+    __pydantic_config__ = STRICT
+
+    nodes: Count
+    edges: Count
+    features: Count
+    label_counts: dict[str, Count]
+    unlabelled: Count
+    unknown_group: Count
     groups: tuple[GroupStatistics, ...]
     label_mixing: Mixing
     sensitive_mixing: Mixing
-    isolated: int
-    components: int
-    largest_component: int
+    isolated: Count
+    components: Count
+    largest_component: Count
     leakage: Leakage
 
     @property

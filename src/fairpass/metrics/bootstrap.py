@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairpass.documents import STRICT, Nan
+from fairpass.documents import STRICT, Fraction
 from fairpass.errors import DataError
 from fairpass.metrics.inputs import Names, Sample, Values
 from fairpass.metrics.proportions import Estimate
@@ -28,8 +28,8 @@ class Interval:
 
     __pydantic_config__ = STRICT
 
-    low: Nan
-    high: Nan
+    low: Fraction
+    high: Fraction
     level: float = 0.95
 
 

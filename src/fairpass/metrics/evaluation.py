@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from fairpass.documents import STRICT, Count, Nan, validate
+from fairpass.documents import STRICT, Count, Fraction, validate
 from fairpass.errors import DataError
 from fairpass.files import finite
 from fairpass.metrics import catalog
@@ -35,10 +35,10 @@ class GroupRates:
     label: str
     count: Count
     positives: Count  # nodes of the group that truly are of the class
-    selection_rate: Nan  # P(ŷ = c), the share predicted to be of the class
-    true_positive_rate: Nan  # P(ŷ = c | y = c)
-    false_positive_rate: Nan  # P(ŷ = c | y ≠ c)
-    accuracy: Nan  # over all classes
+    selection_rate: Fraction  # P(ŷ = c), the share predicted to be of the class
+    true_positive_rate: Fraction  # P(ŷ = c | y = c)
+    false_positive_rate: Fraction  # P(ŷ = c | y ≠ c)
+    accuracy: Fraction  # over all classes
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Evaluation:
 
     __pydantic_config__ = STRICT
 
-    metrics: Mapping[str, Nan] = field(hash=False)
+    metrics: Mapping[str, Fraction] = field(hash=False)
     groups: tuple[GroupRates, ...]
     worst_pair: Mapping[str, Pair] = field(hash=False)
     positive_rate: float | None

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from scipy import stats
 
-from fairpass.documents import STRICT, Nan
+from fairpass.documents import STRICT, Count, Nan
 from fairpass.metrics.two_rates import Tally, largest_difference, largest_ratio, p_value_below, smallest_ratio
 
 Verdict = Literal["shown", "not shown", "violated"]  # from the best to the worst
@@ -42,8 +42,8 @@ class GroupCount(NamedTuple):
 
     group: str
     label: str
-    selected: int
-    people: int
+    selected: Count
+    people: Count
 
     @property
     def tally(self) -> Tally:

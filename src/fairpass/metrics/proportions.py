@@ -13,7 +13,7 @@ from scipy import optimize, stats
 from fairpass.errors import DataError
 
 LEVEL = 0.95
-_LARGEST_RATIO = 1e9
+_LARGEST_RATIO = 1e30
 
 
 class Estimate(NamedTuple):
@@ -62,12 +62,12 @@ def ratio(count: int, people: int, other_count: int, other_people: int, *, level
         return UNDEFINED
     value, z2 = (count / people) / (other_count / other_people), float(stats.norm.ppf((1 + level) / 2)) ** 2
     sizes = (count, people, other_count, other_people)
+    at = math.log(value) if value else -math.log(_LARGEST_RATIO)
 
     def excess(log_ratio: float) -> float:
-        return _score(math.exp(log_ratio), *sizes) - z2
+        # At the estimate the statistic is 0, which rounding may hide for very many people; it grows on both sides.
+        return (0.0 if log_ratio == at else _score(math.exp(log_ratio), *sizes)) - z2
 
-    # At the estimate the statistic is 0, and it grows on both sides.
-    at = math.log(value) if value else -math.log(_LARGEST_RATIO)
     low = 0.0 if not count else math.exp(_root(excess, -math.log(_LARGEST_RATIO), at))
     return Estimate(value, low, math.exp(_root(excess, at, math.log(_LARGEST_RATIO))))
 

@@ -17,6 +17,7 @@ from fairpass.datasets.grouping import TIMES
 from fairpass.files import finite
 from fairpass.metrics.group_figures import calibration
 from fairpass.report.measures import Predicted, confusions
+from fairpass.report.schema import Breakdown, GroupScores
 
 Ints = NDArray[np.int64]
 
@@ -49,13 +50,13 @@ def attributes(data: Data, groups: Sequence[str]) -> list[Attribute]:
     return found
 
 
-def breakdowns(data: Data, predicted: Predicted, groups: Sequence[str], min_group: int) -> list[dict[str, Any]]:
+def breakdowns(data: Data, predicted: Predicted, groups: Sequence[str], min_group: int) -> list[Breakdown]:
     """Return the counts behind the figures of every attribute; `groups` are those of the graph."""
     nodes = predicted.nodes
     sens = nodes.task.sens[nodes.index].numpy()
     hidden = nodes.group >= nodes.known  # of a small or unknown group
     medians = np.median(predicted.columns, axis=0)
-    made = []
+    made: list[Breakdown] = []
     for attribute in attributes(data, groups):
         value = np.append(attribute.of_group, -1)[sens]
         parts = [(value == place) & hidden for place in range(len(attribute.values))]
@@ -83,22 +84,22 @@ def breakdowns(data: Data, predicted: Predicted, groups: Sequence[str], min_grou
     return made
 
 
-def _scores(predicted: Predicted, inside: NDArray[np.bool_], medians: NDArray[Any], min_group: int) -> Any:
+def _scores(
+    predicted: Predicted, inside: NDArray[np.bool_], medians: NDArray[Any], min_group: int
+) -> list[GroupScores]:
     """Return for each label how many score above the median of all people, and how well scores are calibrated."""
-    made = []
+    made: list[GroupScores] = []
     for place, label in enumerate(predicted.nodes.labels):
         values = predicted.columns[inside, place].clip(0, 1)  # rounding may leave the range
         found = calibration(values, predicted.nodes.y[inside] == place)
-        bins = [each._asdict() for each in found.bins if each.people >= min_group]
-        large = found.in_the_large
         made.append(
             {
                 "label": label,
                 "above_median": int((values > medians[place]).sum()),
                 "mean_score": found.mean_score,
                 "share": found.share,
-                "in_the_large": [large.value, large.low, large.high],
-                "bins": bins,
+                "in_the_large": finite(found.in_the_large),
+                "bins": [finite(each._asdict()) for each in found.bins if each.people >= min_group],
             }
         )
-    return finite(made)
+    return made

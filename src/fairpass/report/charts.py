@@ -90,8 +90,9 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 def span(values: Iterable[float | None], *, at_least: float, from_zero: bool = False) -> Point:
     """Return a range that contains all numbers with some room, and is never narrower than `at_least`."""
     known = [value for value in values if value is not None] or [0.0]
-    low, high = (0.0 if from_zero else min(known)), max(known)
-    room = max((at_least - (high - low)) / 2, 0.05 * (high - low))
+    low, high = (0.0, max(0.0, *known)) if from_zero else (min(known), max(known))
+    # The last is for equal numbers that are so large that adding little to them changes nothing.
+    room = max((at_least - (high - low)) / 2, 0.05 * (high - low), 1e-6 * max(abs(low), abs(high)))
     # A little to the left of zero, so that a mark at zero is not on the axis.
     return (-0.02 * (high + room), max(high + room, at_least)) if from_zero else (low - room, high + room)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from fairpass.methods import NodeClassifier
 from fairpass.methods.likeness import evenly, likeness
 from fairpass.nn.fairness import spread
 from fairpass.report.measures import TestNodes
+from fairpass.report.schema import Case, Distance, Neighbour, Neighbourhoods, Person, Theorem, Theory
 from fairpass.theory import Bound, RepresentationBound, readout, theorem_4_1, theorem_4_2
 from fairpass.training import Task
 
@@ -29,12 +29,12 @@ _ALPHA = 0.3
 
 def neighbourhoods(
     data: Data, nodes: TestNodes, models: Mapping[str, NodeClassifier], logits: Mapping[str, Tensor], chosen: str
-) -> dict[str, Any]:
+) -> Neighbourhoods:
     """Return nodes of each group that the chosen model gets right and wrong, each with its neighbours."""
     predicted = {name: model.predict(data).tolist() for name, model in models.items()}
     source, target = nodes.task.edge_index
 
-    def described(node: int) -> dict[str, Any]:
+    def described(node: int) -> Person:
         ids, label, group = data.get("node_ids"), int(nodes.task.y[node]), int(nodes.task.sens[node])
         return {
             "id": str(node if ids is None else ids[node]),
@@ -43,15 +43,18 @@ def neighbourhoods(
             "predicted": {name: values[node] for name, values in predicted.items()},
         }
 
-    cases = []
+    cases: list[Case] = []
     for node in _examples(
         nodes, np.asarray(predicted[chosen]), np.bincount(source.numpy(), minlength=nodes.task.num_nodes)
     ):
         neighbours = target[source == node]
         alike = {name: likeness(values, torch.tensor(node), neighbours) for name, values in logits.items()}
         order = alike[chosen].argsort(descending=True, stable=True)
-        shown = [
-            described(int(neighbours[i])) | {"similarity": {name: round(float(v[i]), 3) for name, v in alike.items()}}
+        shown: list[Neighbour] = [
+            {
+                **described(int(neighbours[i])),
+                "similarity": {name: round(float(values[i]), 3) for name, values in alike.items()},
+            }
             for i in order[evenly(len(order), _NEIGHBOURS)].tolist()
         ]
         cases.append({"centre": described(node), "degree": len(neighbours), "neighbours": shown})
@@ -73,13 +76,14 @@ def _examples(nodes: TestNodes, predicted: NDArray[np.int64], degrees: NDArray[n
     return found[:_CASES]
 
 
-def bounds(task: Task, logits: Mapping[str, Tensor], chosen: str, alpha: float | None) -> dict[str, Any]:
+def bounds(task: Task, logits: Mapping[str, Tensor], chosen: str, alpha: float | None) -> Theory:
     """Return both theorems on the features, and for each model how near the groups' logits are.
 
     `theorems` is empty where they do not apply, and `note` says why.
     """
     alpha = _ALPHA if alpha is None else alpha
-    theorems, note = [], ""
+    theorems: list[Theorem] = []
+    note = ""
     if task.num_groups != 2:
         note = f"The theorems are about two groups; this graph has {task.num_groups}."
     elif task.num_nodes > _MOST_NODES:
@@ -92,20 +96,26 @@ def bounds(task: Task, logits: Mapping[str, Tensor], chosen: str, alpha: float |
         isolated = int((torch.bincount(task.edge_index[0], minlength=task.num_nodes) == 0).sum())
         if isolated:
             note = f"Nodes without a neighbour: {isolated:,}. The theorems assume that every node has one."
-    methods = [{"name": name, **_distance(values, task)} for name, values in logits.items()]
+    methods = [_distance(name, values, task) for name, values in logits.items()]
     return {"alpha": alpha, "theorems": theorems, "note": note, "methods": methods}
 
 
 @torch.no_grad()
-def _distance(logits: Tensor, task: Task) -> dict[str, float | None]:
+def _distance(name: str, logits: Tensor, task: Task) -> Distance:
     """Return how far apart the groups' logits are; the kernel is as wide as the spread of all logits."""
     width = 1 / float(spread(logits, None).clamp(min=1e-12))
     similarity = float(intergroup_similarity(logits, task.sens, width))
     mmd = max(round(float(mmd2(logits, task.sens, width)), 9), 0.0)  # rounding must not separate equal logits
     bound = float(RepresentationBound(task.x, task.groups)(similarity)) if task.num_groups == 2 else None
-    return {"mmd2": mmd, "similarity": similarity, "bound": bound}
+    return {"name": name, "mmd2": mmd, "similarity": similarity, "bound": bound}
 
 
-def _theorem(name: str, found: Bound) -> Any:
-    plain = {key: getattr(found, key) for key in ("measured", "bound", "holds", "ratio")}
-    return finite({"theorem": name, **plain, "terms": dict(found.terms)})
+def _theorem(name: str, found: Bound) -> Theorem:
+    return {
+        "theorem": name,
+        "measured": finite(found.measured),
+        "bound": finite(found.bound),
+        "holds": found.holds,
+        "ratio": finite(found.ratio),
+        "terms": finite(dict(found.terms)),
+    }

@@ -25,6 +25,7 @@ from fairpass.report.breakdown import breakdowns
 from fairpass.report.closer_look import bounds, neighbourhoods
 from fairpass.report.evidence import MIN_GROUP, Evidence
 from fairpass.report.measures import Predicted, TestNodes, flags, measure, threshold_counts
+from fairpass.report.schema import Difference, GraphRecord, Method, Split, TriedPoint
 from fairpass.training import Task, fingerprint
 from fairpass.tuning import Point, pareto_front
 
@@ -84,7 +85,7 @@ def collect(
     statistics, libraries = describe(audited, leakage_auc=True), {name: version(name) for name in _LIBRARIES}
     predicted = {name: [Predicted(model, data, nodes) for model in runs] for name, runs in models.items()}
     delivered = predicted[chosen][0]
-    return Evidence(
+    found = Evidence(
         title=title,
         question=question,
         chosen=chosen,
@@ -109,6 +110,7 @@ def collect(
         favourable=favourable,
         min_group=min_group,
     )
+    return found.checked()  # the graph's provenance, the promise and the identity are the caller's
 
 
 def _check(models: Mapping[str, Sequence[NodeClassifier]], chosen: str | None) -> str:
@@ -153,22 +155,22 @@ def _told(promise: Mapping[str, Any], min_group: int) -> Any:
     return finite({**promise, "checks": checks})
 
 
-def _differences(chosen: str, predicted: Mapping[str, Predicted]) -> Any:
+def _differences(chosen: str, predicted: Mapping[str, Predicted]) -> list[Difference]:
     """Return every metric of the chosen model minus that of each other, on the same test nodes."""
     own = predicted[chosen].sample()
-    made = []
+    made: list[Difference] = []
     for name, other in predicted.items():
         if name != chosen and not isinstance(
             other.model, Constant
         ):  # the differences of a constant are 0 by definition
             found = paired_differences(own, other.sample(), resamples=_RESAMPLES)
-            made.append({"against": name, "metrics": {key: list(estimate) for key, estimate in found.items()}})
-    return finite(made)
+            made.append({"against": name, "metrics": {key: finite(estimate) for key, estimate in found.items()}})
+    return made
 
 
-def _data(data: Data, task: Task, nodes: TestNodes, min_group: int) -> dict[str, Any]:
+def _data(data: Data, task: Task, nodes: TestNodes, min_group: int) -> GraphRecord:
     groups = _group_names(task)
-    splits = []
+    splits: list[Split] = []
     for name in [name for name in _SPLITS if name in task.masks]:
         y, sens = task.y[task.masks[name]], task.sens[task.masks[name]]
         cells = [[int(((sens == g) & (y == c)).sum()) for c in range(len(nodes.labels))] for g in range(len(groups))]
@@ -188,7 +190,7 @@ def _data(data: Data, task: Task, nodes: TestNodes, min_group: int) -> dict[str,
     }
 
 
-def _method(name: str, predicted: Sequence[Predicted], majority: tuple[str, float], min_group: int) -> dict[str, Any]:
+def _method(name: str, predicted: Sequence[Predicted], majority: tuple[str, float], min_group: int) -> Method:
     first, runs = predicted[0].model, [measure(each) for each in predicted]
     return {
         "name": name,
@@ -203,14 +205,14 @@ def _method(name: str, predicted: Sequence[Predicted], majority: tuple[str, floa
     }
 
 
-def _points(points: Sequence[Point], chosen: NodeClassifier) -> Any:
+def _points(points: Sequence[Point], chosen: NodeClassifier) -> list[TriedPoint]:
     front = pareto_front(points) if points else []
     settings = {"parameters": finite(chosen.hyperparameters), "training": finite(chosen.training.to_dict())}
-    made = []
+    made: list[TriedPoint] = []
     for point in points:
         plain = finite(point.to_dict())
         # The chosen model was made from the point whose settings it has.
         same = all(settings[part].get(k) == v for part in settings for k, v in plain[part].items())
         marks = {"front": point in front, "chosen": point.method == chosen.name and same}
-        made.append({**plain, **finite({"utility": point.utility, "unfairness": point.unfairness}), **marks})
+        made.append(finite({**plain, "utility": point.utility, "unfairness": point.unfairness, **marks}))
     return made

@@ -2,21 +2,32 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
-
-from jinja2 import TemplateError
 
 from fairpass import __version__
 from fairpass.documents import STRICT, Values, read_document, signed, validate
 from fairpass.errors import DataError
 from fairpass.files import write_text
+from fairpass.report.consistency import check_consistency
+from fairpass.report.schema import (
+    Bias,
+    Breakdown,
+    Difference,
+    GraphRecord,
+    Identity,
+    Method,
+    ModelFile,
+    Neighbourhoods,
+    Positive,
+    PromiseRecord,
+    Run,
+    Theory,
+    TriedPoint,
+)
 
 FILE = "evidence.json"
-_ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, TemplateError)
 MIN_GROUP = 10  # groups with fewer people are in no table
 
 _KIND, _FORMAT = "fairpass evidence", 1
@@ -33,35 +44,34 @@ class Evidence:
     chosen: str  # name of the method that the report is about; one of `methods`
     choice: str  # how it was chosen; may be empty
     made: str  # when, in UTC, as ISO 8601
-    data: dict[str, Any]  # the graph: provenance, fingerprint, sizes, names, splits
-    bias: dict[str, Any]  # the graph before training: statistics, findings, `graph_gain` (not in older records)
-    methods: list[dict[str, Any]]  # settings, flags and runs of each
-    points: list[dict[str, Any]]  # the configurations tried in tuning; the front and the chosen one are marked
-    neighbourhoods: dict[str, Any]  # a few test nodes with their neighbours; empty unless people were to be included
-    theory: dict[str, Any]  # the theorems' bounds beside what they bound, with a note where they do not apply
+    data: GraphRecord
+    bias: Bias
+    methods: list[Method]
+    points: list[TriedPoint]  # the configurations tried in tuning; the front and the chosen one are marked
+    neighbourhoods: Neighbourhoods
+    theory: Theory
     versions: dict[str, str]  # of Python and the libraries
     # Not in records of version 0.2 and before:
-    breakdowns: list[dict[str, Any]] = field(default_factory=list)  # counts of the delivered model, by attribute
-    differences: list[dict[str, Any]] = field(default_factory=list)  # the chosen model minus each other
-    promise: dict[str, Any] | None = None  # the limit that was asked for, and the verdict on it
-    identity: dict[str, Any] = field(default_factory=dict)  # who made the model and for what
-    model_file: dict[str, str] | None = None  # name and SHA-256 of the delivered model's file
+    breakdowns: list[Breakdown] = field(default_factory=list)  # counts of the delivered model, by attribute
+    differences: list[Difference] = field(default_factory=list)  # the chosen model minus each other
+    promise: PromiseRecord | None = None  # the limit that was asked for, and the verdict on it
+    identity: Identity = field(default_factory=dict)  # who made the model and for what
+    model_file: ModelFile | None = None
     favourable: str | None = None  # the label that the figures of groups are about; None for the positive one, or all
-    min_group: int = MIN_GROUP
+    min_group: Positive = MIN_GROUP
 
     @property
     def labels(self) -> list[str]:
         """The labels that the figures of groups are about: the favourable one, the positive one of two, or all."""
-        names: list[str] = self.data["labels"]
+        names = self.data["labels"]
         return [self.favourable] if self.favourable is not None else names[1:] if len(names) == 2 else names
 
     @property
-    def delivered(self) -> dict[str, Any]:
+    def delivered(self) -> Run:
         """The run of the model that is delivered: the first of the chosen method."""
-        run: dict[str, Any] = self.method(self.chosen)["runs"][0]
-        return run
+        return self.method(self.chosen)["runs"][0]
 
-    def method(self, name: str) -> dict[str, Any]:
+    def method(self, name: str) -> Method:
         """Return the record of one method."""
         for method in self.methods:
             if method["name"] == name:
@@ -81,12 +91,20 @@ class Evidence:
             raise DataError(f"'{path}' must be evidence, or a directory with {FILE} (there is none)")
         return read_document(file, _KIND, cls._from_dict)
 
+    def checked(self) -> "Evidence":
+        """Return the evidence as it would be read from its file, or raise `DataError`: the page can be made of it."""
+        try:
+            return self._from_dict({"format": _FORMAT, **asdict(self)})
+        except (ValueError, TypeError) as error:  # JSON has no dates, for example
+            raise DataError(f"the evidence must be one that can be stored and read again ({error})") from None
+
     @classmethod
     def _from_dict(cls, stored: Values) -> "Evidence":
         if stored.get("format") != _FORMAT:
             raise ValueError(f"it has format {stored.get('format')}, and this version reads {_FORMAT}")
-        found = validate({each.name: stored[each.name] for each in fields(cls) if each.name in stored}, cls)
-        found.method(found.chosen)
+        about = ("kind", "format", "version")
+        found = validate({name: value for name, value in stored.items() if name not in about}, cls)
+        check_consistency(found)
         return found
 
 
@@ -97,17 +115,6 @@ def find_evidence(paths: Iterable[str | os.PathLike[str]]) -> list[Evidence]:
         below = sorted(path.glob(f"*/{FILE}")) if path.is_dir() and not (path / FILE).is_file() else []
         found += [Evidence.load(file) for file in below or [path]]
     return found
-
-
-@contextmanager
-def whole() -> Iterator[None]:
-    """Raise `DataError` if evidence lacks something that is read in this context, because its file was changed."""
-    try:
-        yield
-    except _ODD as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"the evidence must be as it was collected (damaged: {error})") from error
 
 
 def _file(path: str | os.PathLike[str]) -> Path:

@@ -1,13 +1,15 @@
 """The figures of the delivered model, from the counts in its evidence."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fairpass.metrics.group_figures import FOUR_FIFTHS, GroupCounts, GroupFigures, WidestGap, group_figures, widest_gap
 from fairpass.metrics.proportions import UNDEFINED, Estimate, proportion
+from fairpass.report.consistency import people_in
 from fairpass.report.evidence import Evidence
+from fairpass.report.schema import Breakdown, Estimated, GroupScores, ScoredConfusion
 
 # New York City's Local Law 144 lets an auditor leave categories with a smaller share of the people out of the ratios.
 LEAST_SHARE = 0.02
@@ -89,12 +91,19 @@ def of_all_groups(evidence: Evidence, tables: Sequence[FigureTable]) -> list[Fig
     return list(tables[-len(evidence.labels) :])
 
 
-def _from_confusion(evidence: Evidence) -> dict[str, Any]:
+def as_estimate(stored: Estimated) -> Estimate:
+    value, low, high = (math.nan if each is None else each for each in stored)
+    return Estimate(value, low, high)
+
+
+def _from_confusion(evidence: Evidence) -> Breakdown:
     """Return the counts of evidence of an older version, which has no scores and may have small groups."""
     known = [each for each in evidence.delivered["confusion"] if each["group"] in evidence.data["groups"]]
-    sizes = {each["group"]: sum(map(sum, each["counts"])) for each in known}
-    told = [{**each, "scores": []} for each in known if sizes[each["group"]] >= evidence.min_group]
-    all_people = sum(sum(map(sum, each["counts"])) for each in evidence.delivered["confusion"])
+    sizes = {each["group"]: people_in(each["counts"]) for each in known}
+    told: list[ScoredConfusion] = [
+        {**each, "scores": []} for each in known if sizes[each["group"]] >= evidence.min_group
+    ]
+    all_people = evidence.delivered["evaluation"]["n"]
     return {
         "attribute": "group",
         "groups": told,
@@ -105,14 +114,14 @@ def _from_confusion(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _table(evidence: Evidence, breakdown: Mapping[str, Any], label: str) -> FigureTable:
+def _table(evidence: Evidence, breakdown: Breakdown, label: str) -> FigureTable:
     place = evidence.data["labels"].index(label)
     counts, above, scores = [], [], []
     for group in breakdown["groups"]:
         confusion = group["counts"]
         own = GroupCounts(
             group=group["group"],
-            people=sum(map(sum, confusion)),
+            people=people_in(confusion),
             positives=sum(confusion[place]),
             selected=sum(row[place] for row in confusion),
             true=confusion[place][place],
@@ -153,12 +162,11 @@ def _told(row: GroupFigures, min_group: int) -> GroupFigures:
     return replace(row, **hidden)
 
 
-def _scores(group: str, found: Mapping[str, Any]) -> Scores:
-    large = Estimate(*(math.nan if value is None else value for value in found["in_the_large"]))
+def _scores(group: str, found: GroupScores) -> Scores:
     bins = tuple(
         ScoreBin(
             each["low"], each["high"], each["people"], each["mean_score"], proportion(each["positives"], each["people"])
         )
         for each in found["bins"]
     )
-    return Scores(group, found["mean_score"], found["share"], large, bins)
+    return Scores(group, found["mean_score"], found["share"], as_estimate(found["in_the_large"]), bins)

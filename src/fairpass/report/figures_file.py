@@ -12,7 +12,7 @@ from fairpass.metrics import catalog
 from fairpass.metrics.group_figures import GroupFigures
 from fairpass.metrics.proportions import Estimate
 from fairpass.report.evidence import Evidence
-from fairpass.report.figures import FigureTable
+from fairpass.report.figures import FigureTable, as_estimate
 from fairpass.report.identity import APPROVAL, FIELDS, data_files, stated
 from fairpass.report.part import Part
 
@@ -59,7 +59,7 @@ def figures(evidence: Evidence) -> dict[str, Any]:
         "promise": evidence.promise,
         "metrics": [_metric(part, metric) for metric in catalog.METRICS],
         "differences": [
-            {"against": each["against"], "metric": key, **_named("difference", Estimate(*values))}
+            {"against": each["against"], "metric": key, **_named("difference", as_estimate(values))}
             for each in evidence.differences
             for key, values in each["metrics"].items()
         ],

@@ -1,9 +1,9 @@
 """What is kept of one fitted model: its evaluation, the counts behind the page's tables and charts, and warnings."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from fairpass.methods import Constant, NodeClassifier
 from fairpass.metrics import Evaluation, evaluate
 from fairpass.metrics.catalog import UNFAIRNESS
 from fairpass.metrics.inputs import Sample
+from fairpass.report.schema import Confusion, Histogram, Run, ThresholdCell, ThresholdCounts
 from fairpass.report.text import listed, percent
 from fairpass.training import History, Task
 from fairpass.training.program import scores
@@ -26,6 +27,7 @@ _WEAK_AUC, _WIDE = 0.55, 0.1
 _RESAMPLES = 200
 _BINS = 20
 _EPOCHS_KEPT = 100
+_BOTH: tuple[Literal[0], Literal[1]] = (0, 1)
 # Thresholds between 0 and 1 that can be tried on the page; fewer with many groups, which would make the page large.
 _STEPS, _STEPS_OF_MANY_GROUPS, _MANY_GROUPS = 1000, 200, 8
 
@@ -115,14 +117,14 @@ class Predicted:
             )
 
 
-def measure(predicted: Predicted) -> dict[str, Any]:
+def measure(predicted: Predicted) -> Run:
     """Return the record of one run: the predictions for the test nodes, counted in several ways."""
     model, nodes = predicted.model, predicted.nodes
     # Scores of each group in equal bins, for the positive label or for each.
     columns, labels = predicted.columns, nodes.labels
     first = 1 if len(labels) == 2 else 0
     edges = np.linspace(0, 1, _BINS + 1)
-    histograms = [
+    histograms: list[Histogram] = [
         {
             "label": labels[place],
             "group": group,
@@ -148,7 +150,7 @@ def measure(predicted: Predicted) -> dict[str, Any]:
 
 def confusions(
     y: NDArray[np.int64], predicted: NDArray[np.int64], group: NDArray[np.int64], names: Sequence[str], labels: int
-) -> list[dict[str, Any]]:
+) -> list[Confusion]:
     """Return the nodes of each group by true label (rows) and predicted label (columns); a negative group is none."""
     counts = np.zeros((len(names), labels, labels), dtype=np.int64)
     known = group >= 0
@@ -156,7 +158,7 @@ def confusions(
     return [{"group": name, "counts": each.tolist()} for name, each in zip(names, counts, strict=True)]
 
 
-def threshold_counts(predicted: Predicted, min_group: int) -> dict[str, Any] | None:
+def threshold_counts(predicted: Predicted, min_group: int) -> ThresholdCounts | None:
     """Return the counts behind the metrics at every threshold the page offers; None without a single threshold.
 
     `thresholds` holds the steps and the model's own threshold. In `cells`, for each pair of group and label,
@@ -177,10 +179,10 @@ def threshold_counts(predicted: Predicted, min_group: int) -> dict[str, Any] | N
     hidden = counts[[not each for each in told]].sum(0)
     parts: list[tuple[str | None, Any]] = [(n, counts[i]) for i, n in enumerate(nodes.groups) if told[i]]
     parts += [(None, hidden)] if hidden.any() else []
-    cells = [
+    cells: list[ThresholdCell] = [
         {"group": group, "label": label, "counts": of_group[label].tolist()}
         for group, of_group in parts
-        for label in (0, 1)
+        for label in _BOTH
     ]
     return {"thresholds": thresholds.tolist(), "own": model.threshold_, "cells": cells}
 
@@ -198,15 +200,13 @@ def _rounded(value: Any) -> Any:
     return finite(float(f"{value:.4g}")) if isinstance(value, float) else value
 
 
-def interval(run: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
+def interval(run: Run, key: str) -> tuple[float | None, float | None]:
     """Return the ends of a metric's confidence interval in one run."""
     ends = run["evaluation"]["intervals"].get(key) or {"low": None, "high": None}
     return ends["low"], ends["high"]
 
 
-def flags(
-    method: str, runs: Sequence[dict[str, Any]], labels: Sequence[str], majority: tuple[str, float]
-) -> Iterator[str]:
+def flags(method: str, runs: Sequence[Run], labels: Sequence[str], majority: tuple[str, float]) -> Iterator[str]:
     """Yield warnings about a method, the most serious first; the model is that of the first run.
 
     `majority` is the most frequent label of the test nodes, and its share.

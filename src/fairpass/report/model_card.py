@@ -15,7 +15,7 @@ from fairpass.metrics import catalog
 from fairpass.metrics.proportions import Estimate
 from fairpass.plain_text import printable
 from fairpass.report import headline
-from fairpass.report.evidence import Evidence, whole
+from fairpass.report.evidence import Evidence
 from fairpass.report.identity import NOT_STATED, delivery_rows, stated
 from fairpass.report.part import Part
 from fairpass.report.text import ABSENT, environment, number
@@ -28,9 +28,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|#~])")
 
 def write_model_card(evidence: Evidence, path: str | os.PathLike[str]) -> Path:
     """Write the card of the delivered model; it has no people in it."""
-    with whole():
-        text = render_card(evidence)
-    return write_text(path, printable(text) + "\n")
+    return write_text(path, printable(render_card(evidence)) + "\n")
 
 
 def render_card(evidence: Evidence) -> str:

@@ -20,10 +20,11 @@ from fairpass.metrics.catalog import BY_LABEL, SELECTION, UNFAIRNESS, UTILITY
 from fairpass.plain_text import printable
 from fairpass.report import headline
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
-from fairpass.report.evidence import FILE, Evidence, whole
+from fairpass.report.evidence import FILE, Evidence
 from fairpass.report.figures_file import write_figures
 from fairpass.report.identity import delivery_rows, identity_rows
 from fairpass.report.part import Overview, Part
+from fairpass.report.schema import Run, TriedPoint
 from fairpass.report.text import environment, listed
 
 Charts = list[tuple[str, Markup]]  # with captions
@@ -71,7 +72,7 @@ def _scores(part: Part) -> dict[str, Any]:
     return {"charts": charts, "legend": [key(look, line=True) for look in looks.values()]}
 
 
-def _histogram(run: dict[str, Any], label: str, looks: dict[str, Look]) -> Markup:
+def _histogram(run: Run, label: str, looks: dict[str, Look]) -> Markup:
     series = []
     for each in run["histograms"]:
         total, bins = sum(each["counts"]), len(each["counts"])
@@ -115,7 +116,7 @@ def _tradeoff(part: Part) -> dict[str, Any]:
 
 def _front(part: Part) -> Charts:
     """Return the chart of all configurations tried; if there are very many, those off the front are thinned out."""
-    known = [p for p in part.evidence.points if p["utility"] is not None and p["unfairness"] is not None]
+    known = part.points
     if not known:
         return []
     needed = [point for point in known if point["front"] or point["chosen"]]
@@ -129,15 +130,19 @@ def _front(part: Part) -> Charts:
     for point in shown:
         name = "chosen" if point["chosen"] else _settings(point, searched)
         look = Look(name, numbers.get(point["method"], -1), strong=point["chosen"])
-        spots.append(Spot(look, 100 * point["unfairness"], 100 * point["utility"], labelled=point["chosen"]))
-    front = [(100 * point["unfairness"], 100 * point["utility"]) for point in known if point["front"]]
+        spots.append(Spot(look, *_place(point), labelled=point["chosen"]))
+    front = [_place(point) for point in known if point["front"]]
     unfairness, utility = (f"mean of {listed([m.symbol for m in half])}, %" for half in (UNFAIRNESS, UTILITY))
     chart = scatter(spots, unfairness, utility, from_zero=False, front=front)
     count = f"{len(known):,}" if step == 1 else f"{len(shown):,} of {len(known):,}"
     return [(f"{count} configurations, on validation; the line is the front", chart)]
 
 
-def _settings(point: dict[str, Any], searched: Sequence[str]) -> str:
+def _place(point: TriedPoint) -> tuple[float, float]:
+    return 100 * (point["unfairness"] or 0.0), 100 * (point["utility"] or 0.0)
+
+
+def _settings(point: TriedPoint, searched: Sequence[str]) -> str:
     values = [f"{name} {point['parameters'][name]}" for name in searched if name in point["parameters"]]
     note = " (near constant)" if point["near_constant"] else ""
     return f"{point['method']} with {', '.join(values) or 'these settings'}{note}"
@@ -176,9 +181,8 @@ def write_report(evidences: Sequence[Evidence], path: str | os.PathLike[str], *,
         raise DataError(f"'path' must have another name: its figures would replace {FILE} (got {str(path)!r})")
     if figures == page:
         raise DataError(f"'path' must not end in .json: the page's figures have that name (got {str(path)!r})")
-    with whole():
-        text = render(evidences, include_people=include_people)
-        write_figures(evidences, figures)
+    text = render(evidences, include_people=include_people)
+    write_figures(evidences, figures)
     return write_text(page, printable(text))
 
 

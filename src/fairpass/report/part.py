@@ -7,10 +7,12 @@ from typing import Any
 
 from fairpass.methods import Logistic
 from fairpass.metrics import Metric, catalog
+from fairpass.report.consistency import people_in
 from fairpass.report.evidence import Evidence
 from fairpass.report.figures import FigureTable, figure_tables, of_all_groups, widest
 from fairpass.report.headline import Statement, comparison_sentences, statements
 from fairpass.report.measures import interval
+from fairpass.report.schema import Method, Neighbourhoods, Run, ThresholdCell, ThresholdCounts, TriedPoint
 from fairpass.report.text import ABSENT
 
 _BACKBONES = ("gcn", "gin", "gat", "sage")
@@ -20,17 +22,16 @@ _BACKBONES = ("gcn", "gin", "gat", "sage")
 class Overview:
     """A method; its numbers are those of its first seed, in percent, None where undefined."""
 
-    record: dict[str, Any]
+    record: Method
     number: int  # of its colour and shape in charts; -1 for a constant
 
     @property
     def name(self) -> str:
-        return str(self.record["name"])
+        return self.record["name"]
 
     @property
-    def run(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.record["runs"][0]
-        return found
+    def run(self) -> Run:
+        return self.record["runs"][0]
 
     def value(self, metric: Metric) -> float | None:
         return self.each(metric)[0]
@@ -75,6 +76,11 @@ class Part:
         """The method to compare the chosen one with: one without a fairness term, if there is one."""
         others = [row for row in self.rows if row.number >= 0 and row is not self.chosen]
         return next(iter([row for row in others if row.record["method"] in _BACKBONES] or others), None)
+
+    @cached_property
+    def points(self) -> list[TriedPoint]:
+        """The configurations that were tried and could be measured."""
+        return [p for p in self.evidence.points if p["utility"] is not None and p["unfairness"] is not None]
 
     @property
     def binary(self) -> bool:
@@ -142,29 +148,31 @@ class Part:
         return [*about_groups, *self.comparisons()]
 
     @property
-    def neighbourhoods(self) -> dict[str, Any]:
+    def neighbourhoods(self) -> Neighbourhoods:
         """Some people and their neighbours; empty unless they are to be shown."""
         return self.evidence.neighbourhoods if self.include_people else {}
 
     @cached_property
     def hidden(self) -> set[str]:
         """Groups that are too small to be shown; only evidence of an older version has any."""
-        sizes = {each["group"]: sum(map(sum, each["counts"])) for each in self.evidence.delivered["confusion"]}
+        sizes = {each["group"]: people_in(each["counts"]) for each in self.evidence.delivered["confusion"]}
         return {group for group, size in sizes.items() if size < self.evidence.min_group}
 
-    def _thresholds(self, row: Overview) -> dict[str, Any]:
-        stored = row.record["thresholds"]
-        cells = [{**cell, "group": None if cell["group"] in self.hidden else cell["group"]} for cell in stored["cells"]]
-        return {**stored, "cells": cells}
+    def _without_hidden(self, counts: ThresholdCounts) -> ThresholdCounts:
+        cells: list[ThresholdCell] = [
+            {**cell, "group": None if cell["group"] in self.hidden else cell["group"]} for cell in counts["cells"]
+        ]
+        return {**counts, "cells": cells}
 
     @cached_property
     def interactive(self) -> dict[str, Any]:
         """Data of the page's script: counts by threshold, and the neighbourhoods."""
+        thresholds = {row.name: counts for row in self.rows if (counts := row.record["thresholds"]) is not None}
         return {
             "chosen": self.evidence.chosen,
             "labels": self.evidence.data["labels"],
             "groups": self.evidence.data["groups"],
             "symbols": {metric.key: metric.symbol for metric in catalog.METRICS},
-            "thresholds": {row.name: self._thresholds(row) for row in self.rows if row.record["thresholds"]},
+            "thresholds": {name: self._without_hidden(counts) for name, counts in thresholds.items()},
             "neighbourhoods": self.neighbourhoods,
         }

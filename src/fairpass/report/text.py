@@ -23,8 +23,10 @@ def ratio(value: float | None) -> str:
     return ABSENT if value is None or math.isnan(value) else f"{value:.2f}"
 
 
-def points(value: float) -> str:
+def points(value: float | None) -> str:
     """Return a difference of fractions in percentage points, with a real minus sign."""
+    if value is None or math.isnan(value):
+        return ABSENT
     return f"{100 * value:.1f}".replace("-", "−") if round(100 * value, 1) else "0.0"
 
 

@@ -22,6 +22,7 @@ _SHARE, LEAST = 0.75, 256_000_000
 _VECTOR = 2048  # rows that DuckDB handles at once
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_MOST, _SHOWN = 10**18, 40  # bytes of memory, far beyond any machine and within DuckDB's range; characters
 _DISK_FULL = ("No space left on device", "max_temp_directory_size")
 
 
@@ -34,7 +35,9 @@ def bytes_of(memory: str) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
     if found is None or found[2] not in _UNITS:
         raise DataError(f"'memory' must be a number with a unit, such as 500MB or 8GB (got {memory!r})")
-    return int(float(found[1]) * _UNITS[found[2]])
+    if (amount := float(found[1]) * _UNITS[found[2]]) > _MOST:
+        raise DataError(f"'memory' must be at most {_MOST // _UNITS['tb']:,}TB (got {memory[:_SHOWN]!r})")
+    return int(amount)
 
 
 class Engine:

@@ -1,5 +1,6 @@
 """Text from tables and options, made harmless where it goes: a terminal, a spreadsheet, the name of a directory."""
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,11 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def printable(text: str) -> str:
     """Return text with a replacement character for everything that would control a terminal, or cannot be seen."""
     return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def path_text(path: "str | os.PathLike[str]") -> str:
+    """Return a path as text that can be stored: bytes of a name that are not UTF-8 are replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def escaped(text: str) -> str:

@@ -446,7 +446,11 @@ def test_damaged_gzip(tmp_path: Path) -> None:
         build(path)
 
 
-@pytest.mark.parametrize(("line", "message"), [('{"a": 1', "is not JSON"), ("[1, 2]", "must be an object")])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [('{"a": 1', "is not JSON"), ("[1, 2]", "must be an object"), ("[" * 100_000 + "]" * 100_000, "is not JSON")],
+    ids=["cut", "list", "deep"],
+)
 def test_damaged_json_lines(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "nodes.jsonl"
     path.write_text(f'{{"a": 1}}\n\n{line}\n')
@@ -454,6 +458,13 @@ def test_damaged_json_lines(tmp_path: Path, line: str, message: str) -> None:
         build(path)
     path.write_text("\n")
     with pytest.raises(DataError, match=r"nodes\.jsonl' is empty"):
+        build(path)
+
+
+def test_half_a_pair_of_surrogates_in_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.jsonl"
+    path.write_text('{"a": "\\ud800"}\n')
+    with pytest.raises(DataError, match=r"nodes\.jsonl' has text that is not Unicode"):
         build(path)
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -166,3 +167,9 @@ def test_separator_of_a_header_only(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is empty"):
         read(written(tmp_path / "nodes.csv", "\n\n"))
     assert read(written(tmp_path / "nodes.csv", "a;b\n")).columns == ["a", "b"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_the_name_of_a_file_need_not_be_unicode(tmp_path: Path) -> None:
+    table = read(written(tmp_path / os.fsdecode(b"n\xff.csv"), FRAME.to_csv(index=False)))
+    assert str(table.origin["source"]).endswith("n\ufffd.csv")

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
+from random import Random
 from typing import Any
 
 from tests.torture.hostile import unclear
-from tests.torture.materials import ROLES, TABLES, write_project
+from tests.torture.materials import ROLES, SIZE, TABLES, write_project
 from tests.torture.reporting import Report, Setting
 from tests.torture.trial import run
 
@@ -20,6 +22,19 @@ OPTIONS = {
     "tune": ("--seeds", "--trials", "--budget", "--jobs", "--epochs"),
     "partition": ("--parts", "--memory", "--max-levels", "--split-seed"),
     "run": ("--fairness", "--max-dp", "--max-eo", "--min-impact-ratio", "--confidence", "--budget", "--epochs"),
+    "evaluate": ("--bootstrap", "--max-levels", "--split-seed", "--similarity"),
+    "check": ("--max-dp", "--max-eo", "--min-impact-ratio", "--confidence", "--split-seed"),
+    "audit": ("--max-levels", "--split-seed", "--similarity"),
+}
+# Keys of the settings file, by their sections.
+KEYS = {
+    "choice": ("fairness", "max_dp", "max_eo", "min_impact_ratio", "confidence"),
+    "tuning": ("budget", "epochs", "seeds"),
+    "training": ("seeds",),
+    "features": ("max_levels",),
+    "groups": ("min_size", "bins"),
+    "split": ("seed", "fractions"),
+    "report": ("min_group",),
 }
 # Enormous but allowed work: it is cut short by a limit of its own, and not part of this.
 _WORK = ("epochs", "--epochs", "--trials", "--budget", "--seeds", "--jobs")
@@ -30,7 +45,12 @@ def trial(setting: Setting) -> Report:
     report, random, folder = Report(), setting.random, setting.folder
     write_project(folder, budget=1, epochs=1)
     number = random.choice(NUMBERS)
-    if random.random() < 0.6:
+    drawn = random.random()
+    if drawn < 0.2:
+        command = _settings(folder, random, number)
+    elif drawn < 0.35:
+        command = _column(folder, random, number)
+    elif drawn < 0.7:
         method, name = random.choice(parameters())
         if name in _WORK and _is_work(number):
             number = "0"
@@ -40,6 +60,8 @@ def trial(setting: Setting) -> Report:
         option = random.choice(OPTIONS[kind])
         if option in _WORK and _is_work(number):
             number = "-1"
+        if kind in ("evaluate", "check"):
+            report.add(run(["train", *TABLES, "--epochs", "1", "--method", "gcn", "--out", "o"], folder))
         command = [*_base(kind, option), option, number]
     report.add(run(command, folder))
     report.counts["numbers"] += 1
@@ -61,7 +83,35 @@ def _base(kind: str, option: str) -> list[str]:
     if kind == "partition":
         parts = [] if option == "--parts" else ["--parts", "2"]
         return ["partition", "people.csv", "friends.csv", *ROLES, *parts, "--out", "parts"]
+    if kind in ("evaluate", "check"):
+        limits = ["--max-dp", "0.9"] if kind == "check" and option != "--max-dp" else []
+        return [kind, "o/model.safetensors", *TABLES, *limits]
+    return ["audit", *TABLES] if kind == "audit" else ["run", "fairpass.toml"]
+
+
+def _settings(folder: Path, random: Random, number: str) -> list[str]:
+    """Give an extreme number to a key of the settings file."""
+    section = random.choice(list(KEYS))
+    key = random.choice(KEYS[section])
+    number = "0" if section in ("tuning", "training") and _is_work(number) else number
+    value = random.choice((number or '""', f'"{number}"', f"[{number}]"))
+    path = folder / "fairpass.toml"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(f"{key} =")]
+    if f"[{section}]" not in lines:
+        lines.append(f"[{section}]")
+    lines.insert(lines.index(f"[{section}]") + 1, f"{key} = {value}")
+    path.write_text("\n".join(lines))
     return ["run", "fairpass.toml"]
+
+
+def _column(folder: Path, random: Random, number: str) -> list[str]:
+    """Put an extreme number into one cell of a column, into every other one, or into all."""
+    path, every = folder / "people.csv", random.choice((SIZE, 2, 1))
+    header, *rows = (line.split(",") for line in path.read_text().splitlines())
+    changed = [[row[0], number if i % every == 0 else row[1], *row[2:]] for i, row in enumerate(rows)]
+    path.write_text("\n".join(",".join(f'"{cell}"' for cell in row) for row in (header, *changed)))
+    scale = random.choice((["--missing", "mean"], ["--missing", "indicator"], []))
+    return ["train", *TABLES, *scale, "--method", random.choice(("gcn", "gmmd")), "--epochs", "2", "--out", "o"]
 
 
 def _is_work(number: str) -> bool:

@@ -32,7 +32,23 @@ TEXTS = (
     *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</script>", "javascript:alert(1)", "&lt;", "]]>"),
     *('"', "'", '""', "\\", "\\n", "\\u0000", ",", ";", "a,b", 'a"b', "#", "//", "/*", "--", "'; DROP TABLE x; --"),
     *("..", ".", "../x", "/etc/passwd", "~", "con", "nul", "a/b", "a\\b", " ", "", "  a  ", "-", "--out", "-h"),
-    *("x" * 300, "x" * 70_000, "é", "ﷺ", "\u202eabc", "\u200b", "\ufeff", "\U0001f4a9", "e\u0301", "İ", "ß", "\u2028"),
+    *(
+        "x" * 300,
+        "x" * 70_000,
+        "é",
+        "ﷺ",
+        "\u202eabc",
+        "\u200b",
+        "\ufeff",
+        "a\u200fb",
+        "\u061c",
+        "\U000e0041",
+        "\U0001f4a9",
+        "e\u0301",
+        "İ",
+        "ß",
+        "\u2028",
+    ),
     *("1e300", "-1e300", "1e400", "NaN", "nan", "inf", "-inf", "Infinity", "1" + "0" * 400, "0x10", "1_000", "1e-320"),
     *("None", "null", "NA", "true", "True", "2020-01-01", "1,5", "1.234.567", "१२", "-0", "007", "1e5", "½"),
 )
@@ -117,6 +133,16 @@ def names(setting: Setting) -> Report:
             ["init", text, "friends.csv", "--out", "x.toml"],
             ["partition", text, "friends.csv", "--parts", "2", "--out", "parts"],
             ["report", text],
+            ["evaluate", text, *TABLES],
+            ["check", text, *TABLES, "--max-dp", "0.1"],
+            ["audit", *TABLES, "--sensitive", text],
+            ["benchmark", text],
+            ["reproduce", text],
+            ["attribute", text],
+            ["methods", text],
+            ["datasets", text],
+            ["datasets", "fetch", text],
+            ["tune", *TABLES, "--method", "logistic", "--trials", "1", "--seeds", "1", "--strategy", text],
             [text],
         )
     )
@@ -199,7 +225,7 @@ def _outside(setting: Setting) -> set[str]:
 def formulas(folder: Path) -> list[tuple[Path, str]]:
     """Return cells of written CSV files that a spreadsheet would compute; numbers are none."""
     found = []
-    for path in folder.rglob("predictions.csv"):
+    for path in {*folder.rglob("*.csv")} - {folder / "people.csv", folder / "friends.csv"}:
         with path.open(newline="") as file:
             csv.field_size_limit(10**7)
             for row in csv.reader(file):

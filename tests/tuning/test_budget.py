@@ -43,6 +43,12 @@ def test_no_seconds(seconds: float) -> None:
         Budget(seconds=seconds)
 
 
+def test_nobody_waits_for_ever() -> None:
+    assert Budget.of("8784h").seconds == 366 * 24 * 3600
+    with pytest.raises(ValueError, match=r"'budget' must be at most 87,840h \(got 1e\+30h\)"):
+        Budget.of("1" + "0" * 30 + "h")
+
+
 def test_a_budget_limits_something() -> None:
     with pytest.raises(ValueError, match="'budget' must limit the trials or the time"):
         Budget()

@@ -19,6 +19,8 @@ from fairpass.errors import DataError
 
 logger = logging.getLogger(__name__)
 
+_LEAST_RANGE = 1e-150  # of a column that is no constant: the squares of smaller differences are zero
+
 FittedColumn = NumberColumn | CategoryColumn | TargetColumn
 
 
@@ -67,7 +69,9 @@ class ColumnFitter:
     ) -> NumberColumn | None:
         values = finite_numbers(column, reading)
         missing = np.isnan(values)
-        if self._left_out(column, missing, constant=missing.all() or np.nanmin(values) == np.nanmax(values)):
+        # Halves, because the difference of the largest numbers is infinite.
+        constant = missing.all() or np.nanmax(values) / 2 - np.nanmin(values) / 2 < _LEAST_RANGE
+        if self._left_out(column, missing, constant=constant):
             return None
         return NumberColumn.fit(column, values, reading, scale, weekday=weekday, **self._policy)
 

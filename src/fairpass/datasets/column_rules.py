@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fairpass.errors import DataError, did_you_mean, validation_message
+from fairpass.parameters import MOST_NODES
 
 DecimalMark = Literal[".", ","]
 RuleKind = Literal[
@@ -43,7 +44,7 @@ class ColumnRule(Frozen):
     """The format of dates, such as "%d/%m/%Y"; by default it is recognised from the values."""
     weekday: bool = False
     """Whether the day of the week is a feature, too."""
-    min_count: int = Field(10, ge=2)
+    min_count: int = Field(10, ge=2, le=MOST_NODES)
     """Values in fewer rows than this become "other levels"."""
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from fairpass.datasets.column_rules import ColumnRule, DecimalMark, Frozen
 from fairpass.errors import DataError, validation_message
-from fairpass.parameters import LARGEST_SEED
+from fairpass.parameters import LARGEST_SEED, MOST_NODES
 
 FeatureScale = Literal["minmax", "standard", "none"]
 Missing = Literal["error", "drop", "mean", "indicator"]
@@ -74,7 +74,7 @@ class TableOptions(Frozen):
     sens_bins: Bins | dict[str, Bins] | None = _option("groups", None, key="bins")
     """How to cut a sensitive column of numbers or dates into groups: a number of groups of equal size, or the numbers
     (of dates, the years) to cut at; by column if there are several."""
-    min_group_size: int = _option("groups", 1, key="min_size", ge=1)
+    min_group_size: int = _option("groups", 1, key="min_size", ge=1, le=MOST_NODES)
     """Smallest number of labelled nodes in a group."""
     small_groups: SmallGroups = _option("groups", "error", key="small")
     """What to do with smaller groups: refuse them, merge them into a group 'other', or leave them out of all
@@ -95,7 +95,7 @@ class TableOptions(Frozen):
     frequencies of its values), or fill it in and add a column 'x is missing'."""
     scale: FeatureScale = _option("features", "standard")
     """How to scale numbers: to mean 0 and variance 1 (standard), to [-1, 1] (minmax), or not at all (none)."""
-    max_levels: int = _option("features", 50, ge=2)
+    max_levels: int = _option("features", 50, ge=2, le=MOST_NODES)
     """Largest number of distinct values of a label, a sensitive attribute or a category with a feature for each; a
     column with more is encoded by the share of each label (target) or left out (text)."""
     on_constant: Literal["drop", "error"] = _option("features", "drop")

@@ -15,6 +15,7 @@ from fairpass.datasets.graph import Column
 from fairpass.datasets.text_tables import TextColumns, TextFile, has_decimal_commas, with_types
 from fairpass.errors import DataError, did_you_mean
 from fairpass.files import sha256
+from fairpass.plain_text import path_text
 
 TableSource = str | os.PathLike[str] | pd.DataFrame
 T = TypeVar("T")
@@ -90,7 +91,7 @@ def read_table(
     if not isinstance(source, (str, os.PathLike)):
         raise DataError(f"'{name}' must be a path or a pandas DataFrame (got {type(source).__name__})")
     path, ending, zipped = table_file(source, name)
-    origin: dict[str, str | None] = {"source": str(path), "sha256": sha256(path)}
+    origin: dict[str, str | None] = {"source": path_text(path), "sha256": sha256(path)}
     if ending in PARQUET:
         frame = _with_text_header(read_parquet(path, name, _frame_of_parquet), name, repr(str(path)))
         return Table(name, frame, origin, typed=True, decimal=decimal)

@@ -140,13 +140,16 @@ class TextFile:
             if line.strip():
                 try:
                     rows.append(json.loads(line))
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise DataError(f"line {number} of {self.where} is not JSON ({error})") from error
                 if not isinstance(rows[-1], dict):
                     raise DataError(f"line {number} of {self.where} must be an object with a value per column")
         if not rows:
             raise DataError(f"{self.where} is empty")
-        return pd.DataFrame(rows)
+        try:
+            return pd.DataFrame(rows)
+        except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates
+            raise DataError(f"{self.where} has text that is not Unicode ({error})") from None
 
 
 def signed_encoding(content: bytes) -> str | None:

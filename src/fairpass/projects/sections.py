@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from fairpass.errors import suggestion
-from fairpass.parameters import MOST, MOST_SEEDS
+from fairpass.parameters import MOST, MOST_NODES, MOST_SEEDS
 
 # The same as `fairpass.methods.gmmd.Criterion`, without importing torch; a test compares the two.
 Criterion = Literal["dp", "eo", "odds"]
@@ -173,7 +173,7 @@ class ReportSection(Settings):
     favourable: str | None = None
     """The label that people want, if it is not the positive one of two: the figures of groups are about it. With more
     than two labels and without it, they are about each."""
-    min_group: int = Field(default=10, ge=1)
+    min_group: int = Field(default=10, ge=1, le=MOST_NODES)
     """Groups with fewer people than this are in no table of the report."""
     include_people: bool = False
     """Whether the report shows some people with their id, group, label and neighbours."""

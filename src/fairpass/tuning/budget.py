@@ -8,6 +8,8 @@ from fairpass.parameters import check_count
 
 _TIME = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
+_LONGEST = 10 * 366 * 24 * 3600  # seconds: ten years
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -29,6 +31,8 @@ class Budget:
             check_count("trials", self.trials)
         if self.seconds is not None and not 0 < self.seconds < inf:
             raise ValueError(f"'seconds' must be positive and finite (got {self.seconds})")
+        if self.seconds is not None and self.seconds > _LONGEST:
+            raise ValueError(f"'budget' must be at most {_LONGEST // 3600:,}h (got {self.seconds / 3600:,.4g}h)")
 
     @classmethod
     def of(cls, budget: "Budget | int | str") -> "Budget":

@@ -42,8 +42,9 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
     try:
         backend = InMemoryStorage() if storage is None else connect(os.fspath(storage))
         lock = partial(exclusive, backend.engine, name) if isinstance(backend, RDBStorage) else nullcontext
-        with lock():
+        with lock(), _readable(storage):
             study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
+            study.get_trials(deepcopy=False)  # all that is stored is decoded here, and remembered
         with signs_of_life(study, backend) as owner:
             yield study, owner, lock
     except (StorageInternalError, DBAPIError) as error:
@@ -56,6 +57,16 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
             backend.remove_session()
             backend.engine.dispose()
         optuna.logging.set_verbosity(level)
+
+
+@contextmanager
+def _readable(storage: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Name the database if what it holds is no study of Optuna."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        shown = masked(repr(os.fspath(storage or "")))
+        raise DataError(f"'storage' must be a database of studies (got {shown}, damaged: {error})") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -38,7 +38,7 @@ def bytes_of(memory: str) -> int:
         raise DataError(f"'memory' must be a number with a unit, such as 500MB or 8GB (got {memory[:_SHOWN]!r})")
     amount = float(found[1]) * _UNITS[found[2]]
     if amount > _MOST:
-        raise DataError(f"'memory' must be at most {_MOST // 10**12} TB (got {memory[:_SHOWN]!r})")
+        raise DataError(f"'memory' must be at most {_MOST // 10**12:,}TB (got {memory[:_SHOWN]!r})")
     return int(amount)
 
 

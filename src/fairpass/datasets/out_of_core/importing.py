@@ -25,6 +25,7 @@ from fairpass.datasets.table_files import (
 from fairpass.datasets.text_tables import HEAD_CHARACTERS, TextFile, arrow_options, has_decimal_commas, signed_encoding
 from fairpass.errors import DataError
 from fairpass.files import atomic_path, sha256
+from fairpass.plain_text import path_text
 
 _BYTES = 16_000_000  # of a text file that are read at once
 
@@ -38,7 +39,7 @@ def import_table(
     path, ending, zipped = table_file(source, name)
     if ending in JSON_LINES:
         raise DataError(f"'{name}' must be a CSV, TSV or Parquet file to be partitioned (got {str(path)!r})")
-    origin: dict[str, str | None] = {"source": str(path), "sha256": sha256(path)}
+    origin: dict[str, str | None] = {"source": path_text(path), "sha256": sha256(path)}
     if ending in PARQUET:
         check_header(read_parquet(path, name, _header_of_parquet), name, repr(str(path)))
         return {"path": str(path), "origin": origin, "typed": True, "decimal": options.decimal}

@@ -9,6 +9,7 @@ from typing import Any
 from fairpass.datasets.options import TableOptions
 from fairpass.documents import read_document, write_document
 from fairpass.errors import DataError
+from fairpass.plain_text import path_text
 
 KIND = "fairpass partition"
 _VERSION = 1  # increase it whenever steps of an older version cannot be continued
@@ -38,7 +39,7 @@ class Request:
 
 def _identity(path: Path) -> dict[str, Any]:
     about = path.stat()
-    return {"path": str(path.resolve()), "bytes": about.st_size, "modified": about.st_mtime_ns}
+    return {"path": path_text(path.resolve()), "bytes": about.st_size, "modified": about.st_mtime_ns}
 
 
 def discard(directory: Path) -> None:

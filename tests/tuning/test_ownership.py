@@ -134,7 +134,7 @@ def test_a_sign_of_life_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairpass.tuning.study.BEAT", 0.01)
     storage = InMemoryStorage()
     study = optuna.create_study(storage=storage)
-    with signs_of_life(study, storage) as owner:
+    with signs_of_life(study) as owner:
         study.ask().set_user_attr(OWNER, owner)
         late = time.time() + 2 * GRACE
         monkeypatch.setattr(time, "time", lambda: late)

@@ -15,13 +15,14 @@ from typing import Any
 
 import optuna
 from optuna.exceptions import OptunaError, StorageInternalError, UpdateFinishedTrialError
-from optuna.storages import BaseStorage, InMemoryStorage, RDBStorage
+from optuna.storages import InMemoryStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import DBAPIError
 
 from fairpass.errors import DataError
 from fairpass.tuning.database import check_writable, connect, exclusive, masked
+from fairpass.tuning.storage import DatabaseStorage
 
 BEAT, GRACE = 10.0, 60.0  # seconds between signs of life, and after which a search without one counts as dead
 OWNER, _ALIVE = "owner", "alive"  # attributes of a trial and of the study
@@ -40,12 +41,12 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     backend = None
     try:
-        backend = InMemoryStorage() if storage is None else connect(os.fspath(storage))
-        lock = partial(exclusive, backend.engine, name) if isinstance(backend, RDBStorage) else nullcontext
+        backend = InMemoryStorage() if storage is None else DatabaseStorage(connect(os.fspath(storage)))
+        lock = partial(exclusive, backend.engine, name) if isinstance(backend, DatabaseStorage) else nullcontext
         with lock(), _readable(storage):
             study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
             study.get_trials(deepcopy=False)  # all that is stored is decoded here, and remembered
-        with signs_of_life(study, backend) as owner:
+        with signs_of_life(study) as owner:
             yield study, owner, lock
     except (StorageInternalError, DBAPIError) as error:
         shown = os.fspath(storage or "")
@@ -53,9 +54,8 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
         message = f"'storage' must be a database to write to (got {shown!r}: {_reason(error)})"
         raise DataError(masked(message)) from error
     finally:
-        if isinstance(backend, RDBStorage):
-            backend.remove_session()
-            backend.engine.dispose()
+        if isinstance(backend, DatabaseStorage):
+            backend.close()
         optuna.logging.set_verbosity(level)
 
 
@@ -80,7 +80,7 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def signs_of_life(study: Study, backend: BaseStorage) -> Iterator[str]:
+def signs_of_life(study: Study) -> Iterator[str]:
     """Note in the study from time to time that this search is alive; yield its name."""
     # The last part, because process ids are reused.
     owner = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
@@ -90,7 +90,6 @@ def signs_of_life(study: Study, backend: BaseStorage) -> Iterator[str]:
         while not stop.wait(BEAT):
             with suppress(OptunaError):  # a lost sign does no harm: there will be another
                 study.set_user_attr(name, time.time())
-        backend.remove_session()  # each thread has one
 
     study.set_user_attr(name, time.time())
     thread = Thread(target=beat, daemon=True)

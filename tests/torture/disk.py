@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.torture.kills import SCENARIOS, finished, undisturbed
 from tests.torture.materials import write_project
 from tests.torture.reporting import Report, Setting
-from tests.torture.trial import run
+from tests.trial import run
 
 _NAMES = ("train", "train gcn", "compare", "tune", "grid", "partition", "run")
 FULL = ("the disk is full", "No space left on device", "database or disk is full")

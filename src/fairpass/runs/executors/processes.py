@@ -20,6 +20,8 @@ from fairpass.lifetime import end_with_parent
 from fairpass.parameters import MOST_JOBS, check_count
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
+_START_METHOD = "spawn"  # because a fork of a process with threads, as torch has, may hang
+
 
 class Processes(Executor):
     """Several processes on this machine, each with its share of torch's threads. They end with this process."""
@@ -64,8 +66,7 @@ class Processes(Executor):
 def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
     """Start processes that know the graph; yield a function that submits `work(data, batch)` to them."""
     before = set(multiprocessing.active_children())
-    # Spawned, because a fork of a process with threads, as torch has, may hang.
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(_START_METHOD)
     graph = _Parcel(data)
     arguments: tuple[Any, int] = (graph, max(1, torch.get_num_threads() // jobs))
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=arguments)

@@ -13,4 +13,4 @@ sys.stdin.read()
 
 def test_a_parent_that_had_ended_before_is_noticed() -> None:
     with subprocess.Popen([sys.executable, "-c", CHILD, "0"], stdin=subprocess.PIPE) as orphan:
-        assert orphan.wait(300) == 1
+        assert orphan.wait(600) == 1

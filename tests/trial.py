@@ -22,7 +22,7 @@ from typing import Any, Self
 import psutil
 
 LIMIT = 300.0  # seconds; what takes longer hangs
-GRACE = 20.0  # seconds that a process of an ended trial may go on
+GRACE = 60.0  # seconds that a process of an ended trial may go on
 _SIGNS = ("Traceback (most recent call last)", "Fatal Python error", "Exception ignored in", "core dumped")
 _STREAMS = ("stdout", "stderr")
 # A process has one such server, whoever forks from it.

@@ -3,13 +3,12 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from tests.trial import Outcome, Trial
 
 from fairpass.datasets.out_of_core import partition as partition_module
 from fairpass.datasets.out_of_core.engine import Engine, TooLittleMemoryError
@@ -19,24 +18,6 @@ from fairpass.errors import DataError
 from fairpass.files import sha256
 
 OPTIONS: dict[str, Any] = {"label": "hired", "sensitive": "sex", "parts": 2, "memory": "600MB"}
-
-# Dies at a call of `os.fsync`: a file is written then, but does not have its name yet.
-CHILD = """
-import os, resource, signal, sys
-from fairpass.datasets.out_of_core.partition import partition
-nodes, edges, out, dies_at, file_size = sys.argv[1:]
-calls, fsync = 0, os.fsync
-def counted(file):
-    global calls
-    calls += 1
-    if calls == int(dies_at):
-        os.kill(os.getpid(), signal.SIGKILL)
-    fsync(file)
-os.fsync = counted
-if int(file_size):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(file_size), resource.RLIM_INFINITY))
-partition(nodes, edges, out, label="hired", sensitive="sex", parts=2, memory="600MB")
-"""
 
 
 @pytest.fixture
@@ -52,13 +33,27 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "nodes.csv", tmp_path / "edges.parquet"
 
 
-def run(
-    tables: tuple[Path, Path], out: Path, *, dies_at: int = 0, file_size: int = 0
-) -> "subprocess.CompletedProcess[str]":
-    arguments = [*map(str, tables), str(out), str(dies_at), str(file_size)]
-    return subprocess.run(
-        [sys.executable, "-c", CHILD, *arguments], capture_output=True, text=True, timeout=300, check=False
-    )
+def partition_badly(nodes: str, edges: str, out: str, dies_at: int, file_size: int) -> None:
+    """Die at a call of `os.fsync`, when a file is written but does not have its name yet; or write small files only."""
+    import resource
+
+    calls, fsync = 0, os.fsync
+
+    def counted(file: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        fsync(file)
+
+    os.fsync = counted  # type: ignore[assignment] # for the rest of this process
+    if file_size:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
+    partition(nodes, edges, out, **OPTIONS)
+
+
+def run(tables: tuple[Path, Path], out: Path, *, dies_at: int = 0, file_size: int = 0) -> Outcome:
+    return Trial([*map(str, tables), str(out), dies_at, file_size], out.parent / "work", partition_badly).outcome()
 
 
 def files_of(directory: Path) -> dict[str, str]:
@@ -72,7 +67,7 @@ def test_a_partition_that_was_killed_goes_on_to_the_same_files(tables: tuple[Pat
     before = files_of(tmp_path)
     kept: dict[Path, int] = {}
     for dies_at in (9, 12, 20):  # files that are done are not written again: every session gets further
-        assert run(tables, killed, dies_at=dies_at).returncode == -signal.SIGKILL
+        assert run(tables, killed, dies_at=dies_at).code == -signal.SIGKILL
         assert not (killed / "manifest.json").exists()
         found = {path: path.stat().st_mtime_ns for path in killed.rglob("*.json")}
         assert kept.items() <= found.items()
@@ -90,7 +85,7 @@ def test_a_file_that_cannot_be_written_leaves_the_rest_whole(tables: tuple[Path,
     before = files_of(tmp_path)
     for file_size in (4_000, 12_000):  # an early and a later file are too large
         child = run(tables, failed, file_size=file_size)
-        assert child.returncode == 1
+        assert child.code == 1
         assert "Error" in child.stderr.splitlines()[-1]
         assert before.items() <= files_of(tmp_path).items()
         assert not (failed / "manifest.json").exists()

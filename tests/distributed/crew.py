@@ -16,7 +16,7 @@ from fairpass.distributed.processes import joined
 from fairpass.world import SharedWorld
 
 _torch: Any = torch.distributed  # some of its names have no type
-TIMEOUT = 300  # seconds, for machines that are busy with other things
+TIMEOUT = 600  # seconds, for machines that are busy with other things
 
 
 def crew(size: int, work: Callable[..., Any], *arguments: Any) -> list[Any]:

@@ -289,12 +289,12 @@ def test_a_run_directory_is_for_one_run_at_a_time(tmp_path: Path, caplog: pytest
         assert other.stdout.readline() == "True\n"
         with ThreadPoolExecutor(1) as pool, caplog.at_level("WARNING"):
             waiting = pool.submit(_use, config)
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 600
             while not caplog.records and time.monotonic() < deadline:
                 time.sleep(0.02)
             assert not waiting.done()
-            other.communicate(timeout=120)
-            waiting.result(120)
+            other.communicate(timeout=600)
+            waiting.result(600)
     (told,) = caplog.messages
     assert f"is using '{config.run_directory}': waiting for it to end" in told
     assert not list(config.run_directory.iterdir())

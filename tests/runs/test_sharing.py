@@ -49,7 +49,7 @@ class Other:
 
     def end(self, before: Callable[[], object] = lambda: None) -> Thread:
         def wait_and_end() -> None:
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 600
             while "waiting for 1 run" not in self.log.text and time.monotonic() < deadline:
                 time.sleep(0.02)
             before()
@@ -71,7 +71,7 @@ def test_a_run_that_another_process_makes_is_waited_for(
     made_there = record(specs[1])
     thread = other.end(before=lambda: RunStore(tmp_path).add(made_there))
     assert run(specs, store, graphs={specs[0].dataset: data}) == 1
-    thread.join(120)
+    thread.join(600)
     assert store.get(specs[1]) == made_there
     assert store.missing(specs) == []
     assert len(list(tmp_path.iterdir())) == 2  # no lock is left
@@ -87,7 +87,7 @@ def test_a_run_that_a_killed_process_left_is_taken_over(
     specs = comparison.specs(methods(), [0])
     thread = Other(store, specs[0], caplog).end()
     assert run(specs, store, graphs={comparison.graph: data}, together=False) == 2
-    thread.join(120)
+    thread.join(600)
     assert store.missing(specs) == []
 
 

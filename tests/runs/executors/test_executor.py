@@ -134,7 +134,7 @@ def test_processes_give_the_same_results_and_end_when_asked(data: Data) -> None:
     assert outcomes(comparison.runs) == expected
     assert workers
     for worker in workers:
-        worker.join(60)
+        worker.join(600)
         assert not worker.is_alive()
 
 

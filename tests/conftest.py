@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from tests.drawing import load_profile
+from tests.trial import forked
 
 # Before anything imports Ray, also in the processes that tests start: it sends nothing to anybody.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -27,3 +28,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRPASS_CACHE", str(tmp_path_factory.mktemp("graphs")))
         yield
+
+
+@pytest.fixture
+def forked_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the processes of `--jobs` from the tests' server, for tests that need not show how they start."""
+    monkeypatch.setattr("fairpass.runs.executors.processes._START_METHOD", forked.get_start_method())

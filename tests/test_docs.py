@@ -84,6 +84,7 @@ def graph_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("graphs")
 
 
+@pytest.mark.usefixtures("forked_jobs")
 @every_page
 def test_code_runs(page: Path, tmp_path: Path, graph_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -2,12 +2,11 @@
 
 import importlib
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 import torch
 from tests.methods.battery import MethodBattery
 from tests.methods.ingredients import small_graph
+from tests.trial import Trial, command, script
 
 from fairpass.methods import GCN, NodeClassifier, registry
 from fairpass.training import Training
@@ -24,20 +24,23 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 PACKAGE = EXAMPLES / "custom_method"
 
 
-def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """Run a command in a directory, and return what it printed; few epochs, unless it is told otherwise."""
-    variables = {**os.environ, "EPOCHS": "8", "TRIALS": "2", **environment}
-    result = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+def run(*arguments: str | Path, work: Path, function: Callable[..., None] = script) -> str:
+    """Run a script in a directory, and return what it printed."""
+    outcome = Trial([str(part) for part in arguments], work, function).outcome()
+    assert (outcome.code, outcome.faults()) == (0, []), outcome.describe()
+    return outcome.stdout
+
+
+def fairpass_with(package: str, *arguments: str) -> None:
+    """Do what `PYTHONPATH=PACKAGE fairpass ARGUMENTS` does."""
+    sys.path.insert(0, package)
+    command(*arguments)
+
+
+@pytest.fixture(autouse=True)
+def _few_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EPOCHS", "8")
+    monkeypatch.setenv("TRIALS", "2")
 
 
 def test_every_example_is_tested() -> None:
@@ -51,13 +54,13 @@ def test_every_example_is_tested() -> None:
 
 
 def test_layer_in_a_model_of_ones_own(tmp_path: Path) -> None:
-    shown = run(sys.executable, EXAMPLES / "pyg_layer.py", cwd=tmp_path)
+    shown = run(EXAMPLES / "pyg_layer.py", work=tmp_path / "work")
     without, fair = (float(number) for number in re.findall(r"DP ([\d.]+)", shown))
     assert fair < without / 2
 
 
 def test_own_tables(tmp_path: Path) -> None:
-    shown = run(sys.executable, EXAMPLES / "own_tables.py", "out", cwd=tmp_path)
+    shown = run(EXAMPLES / "own_tables.py", "out", work=tmp_path)
     assert "600 people" in shown
     plain, fair = (float(number) for number in re.findall(r"DP ([\d.]+)", shown))
     assert fair < plain
@@ -73,8 +76,9 @@ def test_own_tables(tmp_path: Path) -> None:
     assert (~predictions["was known"]).sum() == 60
 
 
-def test_walkthrough(tmp_path: Path) -> None:
-    shown = run(sys.executable, EXAMPLES / "german_walkthrough.py", cwd=tmp_path, OUT=str(tmp_path))
+def test_walkthrough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUT", str(tmp_path))
+    shown = run(EXAMPLES / "german_walkthrough.py", work=tmp_path / "work")
     assert "1000 customers, 21742 edges" in shown
     assert "(near constant)" in shown
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!")
@@ -87,14 +91,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     target = tmp_path_factory.mktemp("installed")
     offline = ("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation")
-    run(sys.executable, "-m", "pip", "install", *offline, "--target", target, copy, cwd=target)
+    pip = [sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(copy)]
+    made = subprocess.run(pip, cwd=target, capture_output=True, text=True, timeout=600, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
     return target
 
 
 def test_a_package_adds_a_method(installed: Path, tmp_path: Path) -> None:
     def fairpass(*arguments: str) -> Any:
-        command = [sys.executable, "-m", "fairpass", *arguments, "--json"]
-        return json.loads(run(*command, cwd=tmp_path, PYTHONPATH=str(installed)))
+        return json.loads(run(installed, *arguments, "--json", work=tmp_path, function=fairpass_with))
 
     (listed,) = [each for each in fairpass("methods") if each["name"] == "reweighing"]
     assert listed["parameters"]["strength"] == 1.0

@@ -28,7 +28,7 @@ with atomic_path(sys.argv[1]) as temporary:
 
 def test_what_a_killed_process_left_is_removed_by_the_next_writer(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, target, "kill"], timeout=120, check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, target, "kill"], timeout=600, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 1
     assert not target.exists()
@@ -42,7 +42,7 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"writing\n"
         write_text(tmp_path / "other", "whole")
-        process.communicate(timeout=120)
+        process.communicate(timeout=600)
     assert process.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "other"]
     assert target.read_bytes() == b"half"

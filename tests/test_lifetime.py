@@ -17,4 +17,4 @@ sys.stdin.read()
 def test_a_parent_that_had_ended_before_is_noticed() -> None:
     environment = {**os.environ, STARTED_BY: "0"}
     with subprocess.Popen([sys.executable, "-c", CHILD], env=environment, stdin=subprocess.PIPE) as orphan:
-        assert orphan.wait(300) == 1
+        assert orphan.wait(600) == 1

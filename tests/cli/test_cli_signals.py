@@ -4,69 +4,35 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+from tests.trial import Trial, is_worker
 from typer.testing import Result
 
 from fairpass import datasets
 
 Run = Callable[..., Result]
-PATIENCE = 300  # seconds; about ten are needed
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
-
-
-@contextmanager
-def endless_comparison(out: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
-    """Start a comparison in two processes; yield it with its workers when they are training."""
-    command = [sys.executable, "-m", "fairpass", "compare", "german", "--methods", "gcn", "--seeds", "2"]
-    command += ["--epochs", "1000000", "--jobs", "2", "--out", str(out)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        workers: list[psutil.Process] = []
-        try:
-            # The constants are done at once, and what follows has no end.
-            wait_until(lambda: process.poll() is not None or (out.exists() and json.loads(out.read_text())["runs"]))
-            assert process.poll() is None
-            workers += [each for each in psutil.Process(process.pid).children() if "spawn_main" in str(each.cmdline())]
-            yield process, workers
-        finally:
-            for each in (process, *workers):
-                with suppress(psutil.NoSuchProcess):
-                    each.kill()
-
-
-def is_gone(process: psutil.Process) -> bool:
-    """Whether it has ended; who adopted it may not have noticed yet."""
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+PATIENCE = 600.0  # seconds; about ten are needed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_do_not_outlive_their_parent(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "results.json"
-    with endless_comparison(out) as (process, workers):
-        assert len(workers) == 2
-        process.send_signal(number)
-        wait_until(lambda: process.poll() is not None)
-        wait_until(lambda: all(map(is_gone, workers)))
-        assert process.stderr is not None
-        said = process.stderr.read()
+    command = ["compare", "german", "--methods", "gcn", "--seeds", "2", "--epochs", "1000000", "--jobs", "2"]
+    with Trial([*command, "--out", str(out)], tmp_path / "work", limit=PATIENCE, grace=PATIENCE) as trial:
+        # The constants are done at once, and what follows has no end.
+        trial.wait_until(lambda: out.exists() and json.loads(out.read_text())["runs"])
+        assert len(_workers(trial)) == 2
+        trial.send(number)
+        outcome = trial.outcome()
+    assert outcome.faults() == []
     if number == signal.SIGTERM:
-        assert process.returncode == 143
-        assert said == f"Finished work is in {out}: the same command continues from there\nTerminated\n"
+        said = f"Finished work is in {out}: the same command continues from there\nTerminated\n"
+        assert (outcome.code, outcome.stderr) == (143, said)
     assert json.loads(out.read_text())["runs"]
 
 
@@ -114,17 +80,17 @@ main()
 
 @pytest.mark.slow
 def test_workers_that_are_starting_are_interrupted_silently(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fairpass", "compare", "german", "--methods", "gcn", "--seeds", "2"]
-    command += ["--epochs", "1000000", "--jobs", "2", "--out", str(tmp_path / "R.json")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        parent = psutil.Process(process.pid)
-        wait_until(lambda: sum("spawn_main" in str(each.cmdline()) for each in parent.children()) == 2)
-        time.sleep(1)  # they import torch now
-        for each in parent.children():  # a terminal sends it to all
+    command = ["compare", "german", "--methods", "gcn", "--seeds", "2", "--epochs", "1000000", "--jobs", "2"]
+    with Trial([*command, "--out", "R.json"], tmp_path / "work", limit=PATIENCE, grace=PATIENCE) as trial:
+        trial.wait_until(lambda: len(_workers(trial)) == 2)  # they are starting, or import torch
+        for each in _workers(trial):  # a terminal sends it to all
             each.send_signal(signal.SIGINT)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=PATIENCE)[1]
-    assert process.returncode == 130
-    assert said.splitlines()[-1] == "Interrupted"
-    assert "Traceback" not in said
+        trial.send(signal.SIGINT)
+        outcome = trial.outcome()
+    assert outcome.faults() == []
+    assert outcome.code == 130
+    assert outcome.stderr.splitlines()[-1] == "Interrupted"
+
+
+def _workers(trial: Trial) -> list[psutil.Process]:
+    return [each for each in trial.processes() if is_worker(each)]

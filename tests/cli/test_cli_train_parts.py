@@ -1,13 +1,7 @@
 """`fairpass train` on a graph in parts: one process for each, killed ones, and mistakes."""
 
-import os
-import random
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -15,6 +9,7 @@ import pytest
 import torch
 from tests.distributed import cases
 from tests.distributed.crew import crew
+from tests.trial import Trial
 from typer.testing import Result
 
 from fairpass.datasets import load_arrays
@@ -23,7 +18,7 @@ from fairpass.training.tensors import read_tensors
 
 Run = Callable[..., Result]
 
-TIMEOUT = 300  # seconds, for machines that are busy with other things
+PATIENCE = 600.0  # seconds, for machines that are busy with other things
 EPOCHS = 60
 
 
@@ -34,54 +29,27 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@contextmanager
-def started(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """Start a command in a group of processes of its own, none of which is left afterwards."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fairpass", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        for each in workers(process.pid):
-            each.kill()
-        process.kill()
-        process.communicate()
+def started(*arguments: object, work: Path) -> Trial:
+    return Trial([str(each) for each in arguments], work, limit=PATIENCE)
 
 
-def workers(pid: int) -> list[psutil.Process]:
-    try:
-        found = psutil.Process(pid).children()
-        return [each for each in found if "fairpass" in " ".join(each.cmdline())]
-    except psutil.Error:
-        return []
-
-
-def wait_for(what: str, holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + TIMEOUT
-    while not holds():
-        assert time.monotonic() < end, f"waited {TIMEOUT} s for {what}"
-        time.sleep(0.05)
+def workers(trial: Trial) -> list[psutil.Process]:
+    """Return the processes that train; each leads a session of its own."""
+    return [each for each in psutil.Process(trial.pid).children() if "fairpass" in each.cmdline()]
 
 
 @pytest.mark.slow
 def test_killed_workers_are_started_again_to_the_same_result(parts: Path, tmp_path: Path) -> None:
-    undisturbed, killed, draw = tmp_path / "model.safetensors", tmp_path / "killed", random.Random(7)
+    undisturbed, killed = tmp_path / "model.safetensors", tmp_path / "killed"
     crew(2, cases.fit_as_the_command_does, parts, undisturbed, EPOCHS, 8)
-    with started("train", parts, "--epochs", EPOCHS, "--set", "hidden=8", "--out", killed) as process:
-        checkpoint = killed / "checkpoint.safetensors"
-        wait_for("a checkpoint", lambda: checkpoint.exists() or process.poll() is not None)
-        time.sleep(draw.uniform(0, 2))
-        if victims := workers(process.pid):
-            draw.choice(victims).kill()
-        out, err = process.communicate(timeout=TIMEOUT)
-        assert process.returncode == 0, err
-        assert "Traceback" not in err
-        assert "validation chose epoch" in out
+    command = ("train", parts, "--epochs", EPOCHS, "--set", "hidden=8", "--out", killed)
+    with started(*command, work=tmp_path / "work") as trial:
+        trial.wait_until((killed / "checkpoint.safetensors").exists)
+        workers(trial)[-1].kill()
+        outcome = trial.outcome()
+    assert outcome.code == 0, outcome.describe()
+    assert outcome.faults() == []
+    assert "validation chose epoch" in outcome.stdout
     (ours, header), (theirs, expected) = (
         read_tensors(each, "fairpass model") for each in (killed / "model.safetensors", undisturbed)
     )
@@ -94,31 +62,26 @@ def test_killed_workers_are_started_again_to_the_same_result(parts: Path, tmp_pa
 
 @pytest.mark.slow
 def test_workers_end_with_the_process_that_started_them(parts: Path, tmp_path: Path) -> None:
-    with started("train", parts, "--epochs", 100_000, "--out", tmp_path) as process:
-        wait_for("a checkpoint", (tmp_path / "checkpoint.safetensors").exists)
-        left = workers(process.pid)
+    command = ("train", parts, "--epochs", 100_000, "--out", tmp_path)
+    with started(*command, work=tmp_path / "work") as trial:
+        trial.wait_until((tmp_path / "checkpoint.safetensors").exists)
+        left = workers(trial)
         assert len(left) == 2
-        os.kill(process.pid, signal.SIGKILL)
-        wait_for("the workers' end", lambda: not any(each.is_running() and _is_alive(each) for each in left))
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
+        trial.send(signal.SIGKILL)
+        _, alive = psutil.wait_procs(left, PATIENCE)
+        for each in alive:
+            each.kill()
+    assert alive == []
 
 
 @pytest.mark.slow
 def test_a_damaged_part_is_one_sentence_and_no_restart(parts: Path, tmp_path: Path) -> None:
     write_parts(load_arrays("german"), tmp_path, 2)
     (tmp_path / "part-0001" / "y.npy").unlink()
-    with started("train", tmp_path) as process:
-        out, err = process.communicate(timeout=TIMEOUT)
-    said = [line for line in err.splitlines() if line.startswith("Error:")]
+    outcome = started("train", tmp_path, work=tmp_path / "work").outcome()
+    said = [line for line in outcome.stderr.splitlines() if line.startswith("Error:")]
     assert said == [f"Error: '{tmp_path}' must have all of its parts ('part-0001/y.npy' is missing)"]
-    assert (process.returncode, out) == (1, "")
-    assert "Traceback" not in err
+    assert (outcome.code, outcome.stdout, outcome.faults()) == (1, "", [])
 
 
 def test_mistakes_are_said_before_any_process_is_started(run: Run, parts: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """What can be chosen when a benchmark graph is loaded, and what a damaged installation says."""
 
 import gzip
-import time
 from pathlib import Path
 
 import pytest
@@ -74,12 +73,6 @@ def test_what_is_done_to_one_graph_does_not_reach_the_next() -> None:
     assert second.x.abs().sum() > 0
     assert second.provenance["caveats"]
     assert second.group_names == ["male", "female"]
-
-
-def test_german_is_quick(german_graph: Data) -> None:
-    start = time.perf_counter()
-    load("german")
-    assert time.perf_counter() - start < 1
 
 
 def test_unknown_scale() -> None:

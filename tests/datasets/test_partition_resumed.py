@@ -3,13 +3,13 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
+from tests.trial import Outcome, Trial
 
 from fairpass.datasets.out_of_core import partition as partition_module
 from fairpass.datasets.out_of_core.engine import Engine, TooLittleMemoryError
@@ -19,24 +19,6 @@ from fairpass.errors import DataError
 from fairpass.files import sha256
 
 OPTIONS: dict[str, Any] = {"label": "hired", "sensitive": "sex", "parts": 2, "memory": "600MB"}
-
-# Dies at a call of `os.fsync`: a file is written then, but does not have its name yet.
-CHILD = """
-import os, resource, signal, sys
-from fairpass.datasets.out_of_core.partition import partition
-nodes, edges, out, dies_at, file_size = sys.argv[1:]
-calls, fsync = 0, os.fsync
-def counted(file):
-    global calls
-    calls += 1
-    if calls == int(dies_at):
-        os.kill(os.getpid(), signal.SIGKILL)
-    fsync(file)
-os.fsync = counted
-if int(file_size):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(file_size), resource.RLIM_INFINITY))
-partition(nodes, edges, out, label="hired", sensitive="sex", parts=2, memory="600MB")
-"""
 
 
 @pytest.fixture
@@ -52,13 +34,29 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "nodes.csv", tmp_path / "edges.parquet"
 
 
-def run(
-    tables: tuple[Path, Path], out: Path, *, dies_at: int = 0, file_size: int = 0
-) -> "subprocess.CompletedProcess[str]":
-    arguments = [*map(str, tables), str(out), str(dies_at), str(file_size)]
-    return subprocess.run(
-        [sys.executable, "-c", CHILD, *arguments], capture_output=True, text=True, timeout=300, check=False
-    )
+def partition_badly(
+    nodes: str, edges: str, out: str, dies_at: int, file_size: int, number: int = signal.SIGKILL
+) -> None:
+    """Die at a call of `os.fsync`, when a file is written but does not have its name yet; or write small files only."""
+    import resource
+
+    calls, fsync = 0, os.fsync
+
+    def counted(file: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == dies_at:
+            os.kill(os.getpid(), number)
+        fsync(file)
+
+    os.fsync = counted  # type: ignore[assignment] # for the rest of this process
+    if file_size:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
+    partition(nodes, edges, out, **OPTIONS)
+
+
+def run(tables: tuple[Path, Path], out: Path, *, dies_at: int = 0, file_size: int = 0) -> Outcome:
+    return Trial([*map(str, tables), str(out), dies_at, file_size], out.parent / "work", partition_badly).outcome()
 
 
 def files_of(directory: Path) -> dict[str, str]:
@@ -72,7 +70,7 @@ def test_a_partition_that_was_killed_goes_on_to_the_same_files(tables: tuple[Pat
     before = files_of(tmp_path)
     kept: dict[Path, int] = {}
     for dies_at in (9, 12, 20):  # files that are done are not written again: every session gets further
-        assert run(tables, killed, dies_at=dies_at).returncode == -signal.SIGKILL
+        assert run(tables, killed, dies_at=dies_at).code == -signal.SIGKILL
         assert not (killed / "manifest.json").exists()
         found = {path: path.stat().st_mtime_ns for path in killed.rglob("*.json")}
         assert kept.items() <= found.items()
@@ -88,22 +86,17 @@ def test_a_directory_that_another_process_fills_is_waited_for(tables: tuple[Path
     whole, shared = tmp_path / "whole", tmp_path / "shared"
     partition(*tables, whole, **OPTIONS)
 
-    def start(stops_at: int) -> "subprocess.Popen[str]":
-        script = CHILD.replace("SIGKILL", "SIGSTOP")
-        command = [sys.executable, "-c", script, *map(str, tables), str(shared), str(stops_at), "0"]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-
-    with start(9) as first:
-        os.waitpid(first.pid, os.WUNTRACED)
-        with start(0) as second:
-            assert second.stderr is not None
-            said = second.stderr.readline()  # nothing, if it did not wait
-            first.send_signal(signal.SIGCONT)
-            rest = first.communicate(timeout=120)[1], second.communicate(timeout=120)[1]
-    assert (first.returncode, second.returncode, *rest) == (0, 0, "", "")
-    assert said == f"process {first.pid} is using '{shared}': waiting for it to end\n"
+    given = [*map(str, tables), str(shared)]
+    with Trial([*given, 9, 0, signal.SIGSTOP], tmp_path / "first", partition_badly) as first:
+        first.wait_until(lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED)
+        with Trial([*given, 0, 0], tmp_path / "second", partition_badly) as second:
+            second.wait_until((second.logs / "stderr").read_text)
+            os.kill(first.pid, signal.SIGCONT)
+            ended = first.outcome(), second.outcome()
+    assert [(each.code, each.faults()) for each in ended] == [(0, []), (0, [])]
+    assert [each.stderr for each in ended] == ["", f"process {first.pid} is using '{shared}': waiting for it to end\n"]
     assert files_of(shared) == files_of(whole)
-    assert {path.name for path in tmp_path.iterdir()} == {"nodes.csv", "edges.parquet", "whole", "shared"}
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_file_that_cannot_be_written_leaves_the_rest_whole(tables: tuple[Path, Path], tmp_path: Path) -> None:
@@ -113,7 +106,7 @@ def test_a_file_that_cannot_be_written_leaves_the_rest_whole(tables: tuple[Path,
     before = files_of(tmp_path)
     for file_size in (4_000, 12_000):  # an early and a later file are too large
         child = run(tables, failed, file_size=file_size)
-        assert child.returncode == 1
+        assert child.code == 1
         assert "Error" in child.stderr.splitlines()[-1]
         assert before.items() <= files_of(tmp_path).items()
         assert not (failed / "manifest.json").exists()

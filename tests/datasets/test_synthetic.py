@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from tests.datasets.dials import accepted_dials
 from tests.drawing import examples
+from tests.effort import calls
 from torch_geometric.data import Data
 from torch_geometric.utils import contains_self_loops, is_undirected
 
@@ -219,17 +219,8 @@ def test_dials_out_of_range(dials: dict[str, Any], message: str) -> None:
         synthetic(**dials)
 
 
-def test_two_million_edge_ends_in_seconds() -> None:
-    start = time.perf_counter()
-    data = synthetic(100_000)
-    assert time.perf_counter() - start < 10  # about half a second on an idle core
-    assert data.edge_index.shape[1] == 2_000_000
-
-
-@pytest.mark.slow
-def test_a_million_nodes_in_seconds() -> None:
-    start = time.perf_counter()
-    data = synthetic(1_000_000)
-    assert time.perf_counter() - start < 60
-    assert data.edge_index.shape[1] == 20_000_000
-    assert homophily(data, "y") == pytest.approx(0.7, abs=1e-6)
+def test_large_graphs_are_no_more_work_but_in_arrays() -> None:
+    large = synthetic(100_000)
+    assert large.edge_index.shape[1] == 2_000_000
+    assert homophily(large, "y") == pytest.approx(0.7, abs=1e-6)
+    assert calls(lambda: synthetic(100_000)) < 1.5 * calls(lambda: synthetic(10_000))

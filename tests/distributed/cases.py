@@ -19,7 +19,7 @@ from fairpass.training import Training
 from fairpass.world import SharedWorld
 
 Array = NDArray[np.float32]
-EPOCHS = 5
+EPOCHS = 3
 
 
 def awkward_graph(classes: int = 2, groups: int = 2, nodes: int = 240, *, weighted: bool = False) -> GraphArrays:

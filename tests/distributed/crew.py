@@ -3,7 +3,6 @@
 They are forked from a server that has imported everything once: a process of its own would take seconds to start.
 """
 
-import multiprocessing
 import os
 import traceback
 from collections.abc import Callable
@@ -11,14 +10,13 @@ from typing import Any
 
 import torch
 import torch.distributed
+from tests.trial import forked
 
 from fairpass.distributed.processes import joined
 from fairpass.world import SharedWorld
 
 _torch: Any = torch.distributed  # some of its names have no type
-TIMEOUT = 300  # seconds, for machines that are busy with other things
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.distributed.cases"])
+TIMEOUT = 600  # seconds, for machines that are busy with other things
 
 
 def crew(size: int, work: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -27,8 +25,8 @@ def crew(size: int, work: Callable[..., Any], *arguments: Any) -> list[Any]:
     members, ends = [], []
     try:
         for rank in range(size):
-            here, there = _processes.Pipe(duplex=False)
-            members.append(_processes.Process(target=_member, args=(rank, size, store.port, there, work, arguments)))
+            here, there = forked.Pipe(duplex=False)
+            members.append(forked.Process(target=_member, args=(rank, size, store.port, there, work, arguments)))
             ends.append(here)
             members[-1].start()
             there.close()

@@ -106,6 +106,7 @@ def test_different_shapes_and_lone_methods_may_be_mixed(graph: Data) -> None:
         torch.testing.assert_close(one.predict_proba(graph), other.predict_proba(graph), rtol=0, atol=1e-4)
 
 
+@pytest.mark.usefixtures("forked_jobs")
 def test_processes_give_the_same(graph: Data) -> None:
     here, there = (
         [GMMD(training=settings(seed)) for seed in range(4)] + [GMMD.paper(sample=20, training=settings(0))]

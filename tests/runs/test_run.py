@@ -123,7 +123,7 @@ def test_progress_is_told_and_timed_runs_come_last(tmp_path: Path) -> None:
     assert all(progress.total == 2 for progress in seen)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("forked_jobs")
 def test_processes_share_the_work(tmp_path: Path) -> None:
     records = RunStore(tmp_path)
     wanted = specs(Configuration("constant"), GCN, seeds=1)

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 from tests.torture.reporting import Report, Setting
 from tests.torture.stored import EVERY, Kind, kinds, quiet, write_all
-from tests.torture.trial import Trial
+from tests.trial import Trial
 
 from fairpass.errors import FairpassError
 

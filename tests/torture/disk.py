@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.torture.kills import SCENARIOS, finished, prepare, undisturbed
 from tests.torture.reporting import Report, Setting
-from tests.torture.trial import run
+from tests.trial import run
 
 _NAMES = (
     "train",

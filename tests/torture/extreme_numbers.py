@@ -9,7 +9,7 @@ from typing import Any
 from tests.torture.hostile import unclear
 from tests.torture.materials import ROLES, SIZE, TABLES, write_project
 from tests.torture.reporting import Report, Setting
-from tests.torture.trial import run
+from tests.trial import run
 
 NUMBERS = (
     *("0", "-0.0", "-1", "1", "2", "0.5", "-1e-9", "1e-9", "1e-300", "5e-324", "1e-45", "1e38", "3.5e38", "1e300"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.torture.materials import TABLES, write_project
 from tests.torture.reporting import Report, Setting
-from tests.torture.trial import Outcome, run
+from tests.trial import Outcome, run
 
 TEXTS = (
     *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1,2)", "\t=1", '=HYPERLINK("http://x","y")'),

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.torture.materials import ROLES, TABLES, differences, leftovers, results, write_project
 from tests.torture.reporting import Report, Setting
-from tests.torture.trial import Outcome, Trial, run
+from tests.trial import Outcome, Trial, run
 
 # SIGKILL leaves no time to tidy up; the others do, which is another thing to go wrong.
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

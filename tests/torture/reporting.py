@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.torture.trial import Outcome
+from tests.trial import Outcome
 
 COUNTED = ("kills", "starts", "files")  # the counts that are asked for
 

@@ -12,7 +12,7 @@ from typing import Any
 from tests.torture.kills import SCENARIOS, SIGNALS, finished, prepare, undisturbed, unexpected, whole
 from tests.torture.materials import TABLES, differences, leftovers, steady, write_project
 from tests.torture.reporting import Report, Setting
-from tests.torture.trial import Outcome, Trial, run
+from tests.trial import Outcome, Trial, run
 
 _METHODS = ("gcn", "logistic", "mlp", "fairdrop", "gmmd", "mmd")
 _FAIRNESS = ("0", "0.5", "1")

@@ -49,7 +49,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     if shutil.which("unshare") is None or shutil.which("mount") is None:
         pytest.skip("there are no commands to mount a file system with")
     probe = [*private, "mount", "-t", "tmpfs", "tmpfs", str(folder)]
-    if subprocess.run(probe, capture_output=True, check=False, timeout=120).returncode:
+    if subprocess.run(probe, capture_output=True, check=False, timeout=600).returncode:
         pytest.skip("a file system cannot be mounted here")
     command = [*private, sys.executable, "-c", COMMANDS, str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

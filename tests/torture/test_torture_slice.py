@@ -14,7 +14,7 @@ from tests.torture.materials import differences, leftovers, results
 from tests.torture.mutations import change_bytes
 from tests.torture.reporting import Report, Setting
 from tests.torture.stored import Kind
-from tests.torture.trial import Outcome, Trial
+from tests.trial import Outcome, Trial
 
 SEED = "slice"
 

@@ -1,7 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,13 +7,26 @@ from typing import Any
 
 import pytest
 import torch
+from tests.trial import Trial
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, RMSprop
 from torch_geometric.data import Data
 
+from fairpass.datasets import synthetic
 from fairpass.errors import ModelFileError
 from fairpass.methods import GCN, GMMD
-from fairpass.training import Checkpoint, FitState, History, Program, Task, Training, checkpoint, seeded, train
+from fairpass.training import (
+    Checkpoint,
+    EpochRecord,
+    FitState,
+    History,
+    Program,
+    Task,
+    Training,
+    checkpoint,
+    seeded,
+    train,
+)
 from fairpass.training.program import cross_entropy
 
 EPOCHS = 8
@@ -219,27 +230,21 @@ def test_every_must_be_positive(tmp_path: Path) -> None:
         Checkpoint(tmp_path / "fit", "this", every=0)
 
 
-SCRIPT = """
-import os, signal, sys
-from fairpass.datasets import synthetic
-from fairpass.methods import GMMD
-from fairpass.training import Training
+def fit_until_killed(path: str) -> None:
+    def kill(record: EpochRecord) -> None:
+        if record.epoch == 27:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-def kill(record):
-    if record.epoch == 27:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-data = synthetic(120, avg_degree=6, num_features=4, group_fraction=0.5)
-model = GMMD(fair_steps=1, sample=20, dropout=0.5, training=Training(epochs=30))
-model.fit(data, callbacks=[kill], checkpoint=sys.argv[1])
-"""
+    data = synthetic(120, avg_degree=6, num_features=4, group_fraction=0.5)
+    model = GMMD(fair_steps=1, sample=20, dropout=0.5, training=Training(epochs=30))
+    model.fit(data, callbacks=[kill], checkpoint=path)
 
 
 def test_a_killed_fit_goes_on_to_the_same_result(data: Data, tmp_path: Path) -> None:
-    path = tmp_path / "fit"
-    killed = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], check=False, timeout=120, env={**os.environ})
-    assert killed.returncode == -signal.SIGKILL
-    assert list(tmp_path.iterdir()) == [path]
+    path = tmp_path / "fits" / "fit"
+    outcome = Trial([str(path)], path.parent, fit_until_killed).outcome()
+    assert outcome.code == -signal.SIGKILL
+    assert list(path.parent.iterdir()) == [path]
     fits = []
     for file in (None, path):
         rest = History()
@@ -248,4 +253,4 @@ def test_a_killed_fit_goes_on_to_the_same_result(data: Data, tmp_path: Path) -> 
     assert rest[0].epoch == 25  # where it was last written
     assert fits[0].history_ == fits[1].history_
     assert torch.equal(fits[0].predict_proba(data), fits[1].predict_proba(data))
-    assert not list(tmp_path.iterdir())
+    assert not list(path.parent.iterdir())

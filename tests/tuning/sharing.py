@@ -1,4 +1,4 @@
-"""Four processes that search in one study at once; `python -m tests.tuning.sharing STORAGE` prints the outcome.
+"""Four processes that search in one study at once.
 
 They are forked, after all imports and before any threads, so that they start at the same moment.
 """
@@ -27,11 +27,8 @@ def search(storage: str, name: str) -> list[str]:
     return [json.dumps(tuned.values(point)) for point in tuned.points]
 
 
-def main(storage: str) -> None:
+def search_at_once(storage: str) -> None:
+    """Print what the processes find; must be called in a process of its own."""
     with multiprocessing.get_context("fork").Pool(PROCESSES) as pool:
         found = {name: pool.starmap(search, [(storage, name)] * PROCESSES, chunksize=1) for name in SEARCHES}
     sys.stdout.write(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

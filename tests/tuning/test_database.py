@@ -16,6 +16,7 @@ import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from sqlalchemy import create_engine
+from tests.trial import Trial
 from tests.tuning import sharing
 from torch_geometric.data import Data
 from typer.testing import CliRunner
@@ -25,8 +26,7 @@ from fairpass.errors import DataError
 from fairpass.tuning import Choice, Tuned, tune
 from fairpass.tuning.database import connect, database_url, exclusive, masked
 
-ROOT = Path(__file__).parents[2]
-PATIENCE = 300  # seconds; about ten are needed
+PATIENCE = 600  # seconds; about ten are needed
 
 
 def server_program(name: str) -> str | None:
@@ -86,11 +86,10 @@ def study_storage(storage: str) -> Iterator[RDBStorage]:
 
 
 @pytest.mark.slow
-def test_processes_share_a_study_exactly(storage: str) -> None:
-    command = [sys.executable, "-m", "tests.tuning.sharing", storage]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_processes_share_a_study_exactly(storage: str, tmp_path: Path) -> None:
+    outcome = Trial([storage], tmp_path / "work", sharing.search_at_once).outcome()
+    assert (outcome.code, outcome.faults()) == (0, []), outcome.describe()
+    found = json.loads(outcome.stdout)
     for searches in found.values():
         assert len(searches) == sharing.PROCESSES
         assert all(each == searches[0] for each in searches)  # each knows the whole

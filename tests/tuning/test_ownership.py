@@ -14,9 +14,11 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
+from tests.methods.ingredients import small_graph
+from tests.trial import Trial
 from torch_geometric.data import Data
 
-from fairpass.tuning import LogUniform, Progress, Tuned, tune
+from fairpass.tuning import LogUniform, Progress, tune
 from fairpass.tuning.study import GRACE, OWNER, give_up_lost, signs_of_life
 
 QUICK: dict[str, Any] = {
@@ -26,41 +28,34 @@ QUICK: dict[str, Any] = {
     "strategy": "motpe",  # which gives nothing up early
 }
 
-# What another process does: the same search, a line for every report; it may be told to be slow.
-SCRIPT = """
-import sys, time
-from tests.methods.ingredients import small_graph
-from tests.tuning.test_ownership import QUICK
-from fairpass.tuning import tune
 
-def report(progress):
-    print("at work", flush=True)
-    time.sleep(float(sys.argv[3]))
+def search_elsewhere(storage: str, budget: int, folder: str) -> None:
+    """Do the same search in another process, which says that it is at work and then waits until it may go on."""
 
-tuned = tune(small_graph(), "gat", budget=int(sys.argv[2]), storage=sys.argv[1], callback=report, **QUICK)
-print(len(tuned.points))
-"""
+    def hold(_: Progress) -> None:
+        Path(folder, "at work").touch()
+        while not Path(folder, "go on").exists():
+            time.sleep(0.02)
+
+    tuned = tune(small_graph(), "gat", budget=budget, storage=storage, callback=hold, **QUICK)
+    sys.stdout.write(str(len(tuned.points)))
 
 
-def start(storage: Path, budget: int, delay: float) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", SCRIPT, str(storage), str(budget), str(delay)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
-
-
-def search(graph: Data, storage: Path, budget: int) -> Tuned:
-    return tune(graph, "gat", budget=budget, storage=storage, **QUICK)
+def start(storage: Path, budget: int) -> Trial:
+    trial = Trial([str(storage), budget, str(storage.parent)], storage.parent / "work", search_elsewhere)
+    trial.wait_until((storage.parent / "at work").exists)
+    return trial
 
 
 def test_trials_of_a_killed_process_are_not_waited_for(graph: Data, tmp_path: Path) -> None:
     storage = tmp_path / "study.db"
-    with start(storage, 4, 60) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "at work\n"
-        process.send_signal(signal.SIGKILL)
-    began = time.monotonic()
-    tuned = search(graph, storage, 4)
+    with start(storage, 4) as other:
+        other.send(signal.SIGKILL)
+        assert other.outcome().killed
+    progress: list[Progress] = []
+    tuned = tune(graph, "gat", budget=4, storage=storage, callback=progress.append, **QUICK)
     assert len(tuned.points) == 4
-    assert time.monotonic() - began < GRACE / 2
+    assert all(each.training for each in progress)  # it always had something to do
     (name,) = optuna.get_all_study_names(f"sqlite:///{storage}")
     study = optuna.load_study(study_name=name, storage=f"sqlite:///{storage}")
     assert [trial.state for trial in study.trials] == [TrialState.FAIL] + [TrialState.COMPLETE] * 4
@@ -68,13 +63,17 @@ def test_trials_of_a_killed_process_are_not_waited_for(graph: Data, tmp_path: Pa
 
 def test_two_processes_share_a_study(graph: Data, tmp_path: Path) -> None:
     storage, budget = tmp_path / "study.db", 10
-    with start(storage, budget, 0.1) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "at work\n"
-        tuned = search(graph, storage, budget)
-        *_, last = process.communicate()[0].split()
+
+    def wait_for_other(progress: Progress) -> None:
+        if not progress.training:  # all that is left is the other's
+            (tmp_path / "go on").touch()
+
+    with start(storage, budget) as other:
+        tuned = tune(graph, "gat", budget=budget, storage=storage, callback=wait_for_other, **QUICK)
+        outcome = other.outcome()
     # Each did its part, and both know the whole.
-    assert len(tuned.points) == budget == int(last)
+    assert outcome.faults() == []
+    assert len(tuned.points) == budget == int(outcome.stdout)
     assert len({str(tuned.values(point)) for point in tuned.points}) == budget
     study = optuna.load_study(study_name=tuned.study, storage=f"sqlite:///{storage}")
     owners = {trial.user_attrs["owner"] for trial in study.trials if trial.state == TrialState.COMPLETE}
@@ -85,7 +84,7 @@ def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
     graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = tmp_path / "study.db"
-    tuned = search(graph, storage, 1)
+    tuned = tune(graph, "gat", budget=1, storage=storage, **QUICK)
     study = optuna.load_study(study_name=tuned.study, storage=f"sqlite:///{storage}")
     trial = study.ask({"learning_rate": FloatDistribution(1e-3, 1e-1, log=True)})
     trial.set_user_attr(OWNER, "elsewhere 1 aaaa")
@@ -138,7 +137,8 @@ def test_a_sign_of_life_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
         study.ask().set_user_attr(OWNER, owner)
         late = time.time() + 2 * GRACE
         monkeypatch.setattr(time, "time", lambda: late)
-        time.sleep(0.1)
+        while late not in study.user_attrs.values():  # the next sign
+            time.sleep(0.01)
         assert len(running(study)) == 1
 
 

@@ -134,11 +134,11 @@ def test_processes_give_the_same_results_and_end_when_asked(data: Data) -> None:
     assert outcomes(comparison.runs) == expected
     assert workers
     for worker in workers:
-        worker.join(60)
+        worker.join(600)
         assert not worker.is_alive()
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("forked_jobs")
 def test_a_killed_process_costs_its_own_run_only(data: Data) -> None:
     methods: dict[str, NodeClassifier] = {"killed": Failing(), "constant": Constant()}
     assert outcomes(run_all(methods, [0], data, executor=executor_for(2))) == {

@@ -24,6 +24,7 @@ from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 Lost = Generator[tuple[Batch, T | None], None, list[Batch]]
 _BROKEN = (BrokenProcessPool, BrokenPipeError)  # the second if a process is killed before it has read its task
 _CTRL_C = {signal.SIGINT}
+_START_METHOD = "spawn"  # because a fork of a process with threads, as torch has, may hang
 
 
 class Processes(Executor):
@@ -97,8 +98,7 @@ def _one_at_a_time(work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -
 def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
     """Start processes that know the graph; yield a function that submits `work(data, batch)` to them."""
     before = set(multiprocessing.active_children())
-    # Spawned, because a fork of a process with threads, as torch has, may hang.
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(_START_METHOD)
     graph = _Parcel(data)
     arguments: tuple[Any, int] = (graph, max(1, torch.get_num_threads() // jobs))
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=arguments)

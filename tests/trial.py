@@ -1,4 +1,4 @@
-"""One command in a process of its own: start it, disturb it, wait for it, and say what went wrong.
+"""One command, script or function in a process of its own: start it, disturb it, wait for it, and say what went wrong.
 
 A trial is forked from a server that has imported everything, so it costs a fraction of a second. It leads a session of
 its own, and has a variable in its environment: by these the processes that it starts are found, also after its end.
@@ -6,6 +6,7 @@ its own, and has a variable in its environment: by these the processes that it s
 
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 import time
@@ -18,17 +19,18 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from random import Random
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import psutil
 
 LIMIT = 300.0  # seconds; what takes longer hangs
-GRACE = 20.0  # seconds that a process of an ended trial may go on
+GRACE = 30.0  # seconds that a process of an ended trial may go on
 _SIGNS = ("Traceback (most recent call last)", "Fatal Python error", "Exception ignored in", "core dumped")
 _STREAMS = ("stdout", "stderr")
 _MARK = "FAIRPASS_TRIAL"
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.torture.preloaded"])
+# A process has one such server, whoever forks from it.
+forked = multiprocessing.get_context("forkserver")
+forked.set_forkserver_preload(["tests.preloaded"])
 _lock = Lock()  # multiprocessing's list of children is not made for threads
 
 
@@ -93,10 +95,10 @@ class Trial:
         self.logs.mkdir(parents=True)
         for name in _STREAMS:
             (self.logs / name).touch()
-        here, there = _processes.Pipe(duplex=False)
+        here, there = forked.Pipe(duplex=False)
         work = (self.function or command, tuple(self.arguments))
         given = (there, str(self.folder), str(self.logs), {**os.environ, _MARK: self.mark}, *work)
-        self.process = _processes.Process(target=_child, args=given)
+        self.process = forked.Process(target=_child, args=given)
         with _lock:
             self.process.start()
         there.close()
@@ -106,19 +108,40 @@ class Trial:
         here.close()
         self.started = time.monotonic()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing of it behind, whatever became of the test."""
+        self.process.kill()
+        self.kill_all()
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid or 0
+
     def ends_within(self, seconds: float) -> bool:
         return bool(wait([self.process.sentinel], max(0.0, seconds)))
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait for something that the process does before it ends."""
+        deadline = time.monotonic() + self.limit
+        while not condition():
+            if self.ends_within(0.05):
+                raise RuntimeError(f"it ended too early:\n{self.outcome().describe()}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited {self.limit:.0f} s in vain")
 
     def send(self, number: int) -> None:
         """Send a signal to the process, and not to those that it has started."""
         if not self.ends_within(0):
             self.sent = number
             with suppress(ProcessLookupError):
-                os.kill(self.process.pid or 0, number)
+                os.kill(self.pid, number)
 
     def kill_worker(self, random: Random) -> bool:
         """Kill one of the processes that it has started, if there is one, as the system does without memory."""
-        workers = [each for each in self.processes() if each.pid != self.process.pid and is_worker(each)]
+        workers = [each for each in self.processes() if each.pid != self.pid and is_worker(each)]
         if workers:
             with suppress(psutil.NoSuchProcess):
                 random.choice(workers).kill()
@@ -130,7 +153,7 @@ class Trial:
         for pid in psutil.pids():
             with suppress(ProcessLookupError, PermissionError, psutil.Error):
                 each = psutil.Process(pid)
-                mine = os.getsid(pid) == self.process.pid or each.environ().get(_MARK) == self.mark
+                mine = os.getsid(pid) == self.pid or each.environ().get(_MARK) == self.mark
                 if mine and each.status() != psutil.STATUS_ZOMBIE:
                     found.append(each)
         return sorted(found, key=lambda each: each.pid)
@@ -148,21 +171,23 @@ class Trial:
 
     def outcome(self) -> Outcome:
         """Wait for the end."""
-        pid = self.process.pid or 0
         hangs = not self.ends_within(self.limit)
         if hangs:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(self.pid, signal.SIGKILL)
             self.ends_within(GRACE)
         seconds = time.monotonic() - self.started
         with _lock:
             code = self.process.exitcode
         orphans = [] if hangs else self.outlived()
-        for each in self.processes():
-            with suppress(psutil.NoSuchProcess):
-                each.kill()
+        self.kill_all()
         words = tuple(str(each) for each in self.arguments)
         stdout, stderr = ((self.logs / name).read_text(errors="replace") for name in _STREAMS)
         return Outcome(words, None if hangs else code, stdout, stderr, seconds, tuple(orphans), self.sent)
+
+    def kill_all(self) -> None:
+        for each in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
 
 
 def is_worker(process: psutil.Process) -> bool:
@@ -182,6 +207,13 @@ def command(*arguments: str) -> None:
 
     sys.argv = ["fairpass", *arguments]
     main()
+
+
+def script(path: str, *arguments: str) -> None:
+    """Do what `python PATH ARGUMENTS` does."""
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).parent))
+    runpy.run_path(path, run_name="__main__")
 
 
 def _child(

@@ -1,5 +1,6 @@
 """Everything that a command may import, imported once: trials are forked from a server that has it."""
 
+import gc
 import pkgutil
 from importlib import import_module
 from typing import Any
@@ -18,3 +19,5 @@ def import_all(package: Any = fairpass) -> None:
 
 
 import_all()
+# Otherwise every fork would copy all this memory at its first collection.
+gc.freeze()

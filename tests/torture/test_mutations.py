@@ -61,6 +61,15 @@ def test_logits_of_another_type_are_refused(dtype: torch.dtype, found: Mapping[s
         NodeClassifier.load(file)
 
 
+def test_a_reference_with_too_few_fields_is_refused(found: Mapping[str, Kind], tmp_path: Path) -> None:
+    file = Path(shutil.copy(found["model gmmd-s"].file, tmp_path))
+    tensors, header = read_tensors(file, KIND)
+    name = "reference.layers.0.lowered"
+    write_tensors(file, KIND, {**tensors, name: torch.zeros_like(tensors[name])}, header)
+    with pytest.raises(ModelFileError, match="a kernel field for every step"):
+        NodeClassifier.load(file)
+
+
 @pytest.mark.parametrize(
     ("name", "changes"),
     [

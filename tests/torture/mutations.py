@@ -10,6 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import torch
+
 from fairpass.documents import CHECKSUM, signed
 from fairpass.training.tensors import read_tensors, write_tensors
 
@@ -146,7 +148,7 @@ def mutated_tensors(path: Path, kind_of_file: str, random: Random) -> str:
     else:
         name = random.choice(sorted(tensors))
         value = tensors.pop(name)
-        change = random.randrange(6)
+        change = random.randrange(9)
         if change == 0:
             tensors[name + "s"] = value
         elif change == 1:
@@ -157,5 +159,11 @@ def mutated_tensors(path: Path, kind_of_file: str, random: Random) -> str:
             tensors[name] = value.double() if value.is_floating_point() else value.float()
         elif change == 4:
             tensors[name] = value.float() * float("nan")
+        elif change == 5:
+            tensors[name] = value.long()
+        elif change == 6:
+            tensors[name] = torch.full_like(value.long(), 2**62)
+        elif change == 7:
+            tensors[name] = value.flatten()[:0]
     write_tensors(path, kind_of_file, tensors, header)
     return kind

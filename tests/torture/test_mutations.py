@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+import torch
 from tests.torture.damage import outcome
 from tests.torture.stored import NAMES, Kind, kinds, write_all
 
@@ -49,6 +50,24 @@ def test_every_whole_file_is_read(found: Mapping[str, Kind], tmp_path: Path) -> 
     for name, kind in found.items():
         if name != "data":  # its tables do not exist
             kind.use(kind.read(kind.copy_to(tmp_path / name)))
+
+
+@pytest.mark.parametrize("dtype", [torch.long, torch.bool, torch.uint8])
+def test_logits_of_another_type_are_refused(dtype: torch.dtype, found: Mapping[str, Kind], tmp_path: Path) -> None:
+    file = Path(shutil.copy(found["model constant"].file, tmp_path))
+    tensors, header = read_tensors(file, KIND)
+    write_tensors(file, KIND, {name: tensor.to(dtype) for name, tensor in tensors.items()}, header)
+    with pytest.raises(ModelFileError, match=file.name):
+        NodeClassifier.load(file)
+
+
+def test_a_reference_with_too_few_fields_is_refused(found: Mapping[str, Kind], tmp_path: Path) -> None:
+    file = Path(shutil.copy(found["model gmmd-s"].file, tmp_path))
+    tensors, header = read_tensors(file, KIND)
+    name = "reference.layers.0.lowered"
+    write_tensors(file, KIND, {**tensors, name: torch.zeros_like(tensors[name])}, header)
+    with pytest.raises(ModelFileError, match="a kernel field for every step"):
+        NodeClassifier.load(file)
 
 
 @pytest.mark.parametrize(

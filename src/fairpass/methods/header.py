@@ -138,8 +138,9 @@ def _try_out(program: Program, sizes: Mapping[str, Any]) -> None:
     # An error of its own means that three nodes are too few for the method, which is no fault of the file.
     with _quiet(), suppress(DataError):
         found = program.score(Task(few, need_masks=False), "fitted" if program.keeps_reference else "batch", "none")
-        if found.shape != expected:
-            raise RuntimeError(f"logits must have the shape {expected} (got {tuple(found.shape)})")
+        if found.shape != expected or not found.is_floating_point():
+            got = f"{tuple(found.shape)}, {found.dtype}"
+            raise RuntimeError(f"logits must be floating point of the shape {expected} (got {got})")
 
 
 @contextmanager

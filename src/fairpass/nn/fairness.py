@@ -163,7 +163,10 @@ class ReplayedTerm:
 
     def gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
         # The value is not known, and nothing depends on it.
-        gradient = self.discrepancy.gradient_in(next(self._fields), F)
+        field = next(self._fields, None)
+        if field is None:
+            raise ValueError("a reference must have a kernel field for every step (got fewer)")
+        gradient = self.discrepancy.gradient_in(field, F)
         return self.layer.lambda_f.to(F) * gradient, F.new_zeros(())
 
     def curvature(self, F: Tensor) -> Tensor:

@@ -112,13 +112,13 @@ def main(marks: str) -> None:
                 list(executor.map(fail, small_graph(), [7]))
             except KeyError as error:
                 found["error"] = repr(error)
+            ray_cluster.RETRIES = 0
+            found["killed"] = sorted(executor.map(kill_own_process, small_graph(), [0, 1]))
             # Two at once, on two processors: which of several waiting tasks Ray begins first is not known.
             results = executor_for(2, executor="ray://auto").map(wait, small_graph(), [0.0, 3600.0, 3600.0])
             found["first"] = next(results)
             results.close()
             found["freed"] = is_free()
-            ray_cluster.RETRIES = 0
-            found["killed"] = sorted(executor.map(kill_own_process, small_graph(), [0, 1]))
         found["disconnected"] = not ray.is_initialized()
     finally:
         cluster.shutdown()  # type: ignore[no-untyped-call] # of Ray

@@ -159,12 +159,15 @@ def test_passwords_are_masked(message: str, shown: str) -> None:
     assert masked(message) == shown
 
 
-def test_a_lock_is_exclusive_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_exclusive_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("fairpass.tuning.database._WAIT", 0.1)
     first, second = (create_engine(f"sqlite:///{tmp_path}/study.db") for _ in range(2))
     refused = pytest.raises(DataError, match=r"'storage' must be free .* holds '.*study.db.lock'")
     with exclusive(first, "a"), refused, exclusive(second, "a"):
         pass
+    assert caplog.messages == [f"another search holds '{tmp_path}/study.db.lock': waiting up to 0.1 s"]
     with exclusive(second, "a"):
         pass
     assert list(tmp_path.iterdir()) == []

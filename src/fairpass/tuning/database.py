@@ -1,6 +1,7 @@
 """The database of a study: its URL, the connection, and a lock for what only one search may do at a time."""
 
 import hashlib
+import logging
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -20,9 +21,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from fairpass.errors import DataError
 
+logger = logging.getLogger(__name__)
+
 _SQLITE = "sqlite:///"
 _REACHABLE = 10  # seconds until a server without an answer counts as wrong
 _FILES, _PAGE = 4, 1 << 14  # files that SQLite may need at once, with their locks, and bytes of each
+_PROMPT = 3  # seconds after which waiting is said
 _WAIT = 60  # seconds, while others write or hold the lock
 
 
@@ -140,12 +144,20 @@ def _locked_file(path: Path) -> Iterator[None]:
     lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
         try:
-            stack.enter_context(FileLock(lock, timeout=_WAIT))
+            stack.enter_context(_patient(FileLock(lock)))
         except Timeout:
             raise DataError(f"'storage' must be free within {_WAIT} s (another search holds {str(lock)!r})") from None
         # While it is held: who opens it at this moment notices, and tries again.
         stack.callback(_remove, lock)
         yield
+
+
+def _patient(lock: FileLock) -> Any:
+    """Take a lock; if that takes a while, say so."""
+    with suppress(Timeout):
+        return lock.acquire(min(_PROMPT, _WAIT))
+    logger.warning("another search holds '%s': waiting up to %g s", lock.lock_file, _WAIT)
+    return lock.acquire(_WAIT)
 
 
 def _remove(path: Path) -> None:

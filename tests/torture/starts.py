@@ -23,7 +23,7 @@ _SHOWN = ("rows", "chosen", "reason", "reference", "cost", "tried")  # of a proj
 
 
 def trial(setting: Setting) -> Report:
-    return setting.random.choice([compare, compare, same_comparison, project, grid, train])(setting)
+    return setting.random.choice([compare, compare, same_comparison, project, grid, train, partition])(setting)
 
 
 def together(commands: Sequence[Sequence[str]], setting: Setting, report: Report) -> list[Outcome]:
@@ -177,6 +177,21 @@ def train(setting: Setting) -> Report:
     report.faults += [f"a result differs: {each}" for each in differences(expected, found)]
     report.faults += [f"a temporary file is left: {each}" for each in leftovers(setting.folder)]
     return report if final.code == 0 else Report([*report.faults, "the last one fails"], report.counts, report.outcomes)
+
+
+def partition(setting: Setting) -> Report:
+    """Partition into one directory: they take turns, and all succeed."""
+    report = Report()
+    expected, _ = undisturbed("partition", setting.shared)
+    write_project(setting.folder)
+    outcomes = together([SCENARIOS["partition"].arguments] * setting.random.randint(2, 4), setting, report)
+    for outcome in outcomes:
+        report.faults += unexpected(outcome)
+    if any(each.code == 0 for each in outcomes):
+        found = results(setting.folder, SCENARIOS["partition"].files)
+        report.faults += [f"a result differs: {each}" for each in differences(expected, found)]
+        report.faults += [f"a temporary file is left: {each}" for each in _left(setting.folder, outcomes)]
+    return report
 
 
 def _refused(outcome: Outcome) -> bool:

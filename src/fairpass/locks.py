@@ -98,20 +98,27 @@ class Locks:
 
     @contextmanager
     def hold(
-        self, name: str, waiting: Callable[[str], str] | None = None, timeout: float | None = None
+        self,
+        name: str,
+        waiting: Callable[[str], str] | None = None,
+        *,
+        patience: float = 0.0,
+        timeout: float | None = None,
     ) -> Iterator[None]:
         """Hold a lock, after waiting for it.
 
         Args:
             waiting: makes a note of who holds the lock, which is logged once.
+            patience: seconds to wait before that note.
             timeout: seconds to wait, and then raise `TimeoutError` with who holds the lock.
         """
         start = time.monotonic()
         while not self.acquire(name):
-            if waiting is not None:
+            waited = time.monotonic() - start
+            if waiting is not None and waited >= patience:
                 logger.warning("%s", waiting(self.holder(name)))
                 waiting = None
-            if timeout is not None and time.monotonic() - start > timeout:
+            if timeout is not None and waited > timeout:
                 raise TimeoutError(self.holder(name))
             time.sleep(_POLL)
         try:

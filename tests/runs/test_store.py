@@ -27,6 +27,15 @@ def test_what_was_added_is_found_again(tmp_path: Path) -> None:
     assert list(found) == list(records)
 
 
+@pytest.mark.parametrize("letter", ["x", "字"])
+def test_names_of_graphs_may_be_long(tmp_path: Path, letter: str) -> None:
+    specs = [RunSpec(letter * 240, Configuration("gcn"), seed) for seed in (0, 1)]
+    store = RunStore(tmp_path)
+    for spec in specs:
+        store.keep(spec, RunRecord("gcn", spec.seed, 0.0, None, "failed", {"environment": {}}))
+    assert not RunStore(tmp_path).missing(specs)
+
+
 def test_a_missing_directory_has_no_records(tmp_path: Path) -> None:
     assert len(RunStore(tmp_path / "missing")) == 0
 

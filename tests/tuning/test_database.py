@@ -159,8 +159,11 @@ def test_passwords_are_masked(message: str, shown: str) -> None:
     assert masked(message) == shown
 
 
-def test_a_lock_is_exclusive_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairpass.tuning.database._WAIT", 0.1)
+def test_a_lock_is_exclusive_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, seconds in {"_WAIT": 0.5, "_PROMPT": 0.1}.items():
+        monkeypatch.setattr(f"fairpass.tuning.database.{name}", seconds)
     engine = create_engine(f"sqlite:///{tmp_path}/study.db")
 
     def hold() -> None:
@@ -168,11 +171,9 @@ def test_a_lock_is_exclusive_and_leaves_no_file(tmp_path: Path, monkeypatch: pyt
             pass
 
     with ThreadPoolExecutor(1) as thread:
-        with (
-            exclusive(engine, "a"),
-            pytest.raises(DataError, match=r"'storage' must be free .* the lock of '.*study.db'"),
-        ):
+        with exclusive(engine, "a"), pytest.raises(DataError, match=r"'storage' must be free .* is using '.*study.db'"):
             thread.submit(hold).result()
+        assert [f"is using '{tmp_path}/study.db': waiting up to 0.5 s" in each for each in caplog.messages] == [True]
         thread.submit(hold).result()
     assert list(tmp_path.iterdir()) == []
 

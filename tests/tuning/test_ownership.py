@@ -81,7 +81,7 @@ def test_two_processes_share_a_study(graph: Data, tmp_path: Path) -> None:
 
 
 def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
-    graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     storage = tmp_path / "study.db"
     tuned = tune(graph, "gat", budget=1, storage=storage, **QUICK)
@@ -97,6 +97,7 @@ def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
 
     monkeypatch.setattr("fairpass.tuning.search._POLL", 0.05)
     tuned = tune(graph, "gat", budget=2, storage=storage, callback=fail_after_a_while, **QUICK)
+    assert caplog.messages == ["waiting for 1 configuration that another search is trying"]
     assert [each.training for each in progress[:2]] == [0, 0]
     assert len(tuned.points) == 2
 
@@ -140,6 +141,16 @@ def test_a_sign_of_life_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
         while late not in study.user_attrs.values():  # the next sign
             time.sleep(0.01)
         assert len(running(study)) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_killed_process_is_gone_before_its_parent_asks() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        study = study_with_trial(f"{socket.gethostname()} {process.pid} aaaa")
+        assert len(running(study)) == 1
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it as a zombie
+        assert running(study) == []
 
 
 def test_a_process_that_is_gone_is_known_to_be() -> None:

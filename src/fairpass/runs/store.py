@@ -24,6 +24,7 @@ from fairpass.runs.spec import RunSpec
 
 logger = logging.getLogger(__name__)
 
+_LONGEST = 200  # bytes of a file's name, which may have 255 with all that is added
 StoredRecord = Mapping[str, Any]
 """A record as `RunStore` keeps it: a spec's key and identity, and the outcome, with metrics in percent."""
 
@@ -132,8 +133,11 @@ class RunStore:
         self._records[record["key"]] = record
 
     def _file(self, key: str) -> Path | None:
-        """Return the file of a record: its key without the characters of a path, for the graph may be a user's file."""
-        name = re.sub(r"[^\w.,() -]", "_", key)
+        """Return the file of a record: its key without the characters of a path, for the graph may be a user's file.
+
+        Of a long key the end, where its digest is.
+        """
+        name = re.sub(r"[^\w.,() -]", "_", key).encode()[-_LONGEST:].decode(errors="ignore")
         return None if self.directory is None else self.directory / f"{name}.json"
 
     def forget(self, specs: Iterable[RunSpec]) -> None:

@@ -23,6 +23,7 @@ from fairpass.locks import Locks, lock_file
 _SQLITE = "sqlite:///"
 _REACHABLE = 10  # seconds until a server without an answer counts as wrong
 _FILES, _PAGE = 4, 1 << 14  # files that SQLite may need at once, with their locks, and bytes of each
+_PROMPT = 3  # seconds after which waiting is said
 _WAIT = 60  # seconds, while others write or hold the lock
 
 
@@ -140,7 +141,9 @@ def _locked_session(engine: Engine, name: str) -> Iterator[None]:
 def _locked_file(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
-            stack.enter_context(Locks(lock_file(path)).hold("study", timeout=_WAIT))
+            note = f"is using '{path}': waiting up to {_WAIT:g} s"
+            lock = Locks(lock_file(path)).hold("study", lambda who: f"{who} {note}", patience=_PROMPT, timeout=_WAIT)
+            stack.enter_context(lock)
         except TimeoutError as error:
-            raise DataError(f"'storage' must be free within {_WAIT} s ({error} holds the lock of '{path}')") from None
+            raise DataError(f"'storage' must be free within {_WAIT} s ({error} is using '{path}')") from None
         yield

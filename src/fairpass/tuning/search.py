@@ -1,6 +1,7 @@
 """The search: configurations are proposed in batches, each is trained with several seeds, and none is lost."""
 
 import hashlib
+import logging
 import math
 import os
 import random
@@ -37,6 +38,8 @@ from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions, values
 from fairpass.tuning.study import give_up, open_study
+
+logger = logging.getLogger(__name__)
 
 _BATCH = 8  # configurations, at most: with more, a strategy would have to propose too many without feedback
 _HOPELESS = 3  # after this many failures and no success, the configurations are not to blame
@@ -153,6 +156,7 @@ class _Search:
         self.known = self.points()
 
     def run(self) -> None:
+        told = False
         while (failed := len(self.errors())) < _HOPELESS or failed < len(finished(self.study)):
             size = self._in_time()
             batch = self.claims.take(size) if size > 0 else []
@@ -160,6 +164,10 @@ class _Search:
                 self._train(batch)
             elif self.claims.others and self._seconds_left() >= self.seconds_each:
                 # Others work on the rest; if that gets lost, it is ours to do.
+                if not told:
+                    number = f"{self.claims.others} configuration{'' if self.claims.others == 1 else 's'}"
+                    logger.warning("waiting for %s that another search is trying", number)
+                told = True
                 self._report(len(finished(self.study)), 0, 0.0)
                 time.sleep(_POLL)
             else:

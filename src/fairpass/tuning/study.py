@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -119,13 +120,21 @@ def _is_lost(trial: FrozenTrial, alive: dict[str, Any]) -> bool:
     signed = trial.user_attrs.get(OWNER)
     if signed is not None:
         host, process, _ = signed.rsplit(" ", 2)
-        if host == socket.gethostname() and os.name == "posix":
-            try:
-                os.kill(int(process), 0)  # only asks whether it is there
-            except ProcessLookupError:
-                return True
-            except PermissionError:
-                pass
+        if host == socket.gethostname() and os.name == "posix" and _has_ended(int(process)):
+            return True
     started = trial.datetime_start
     last = alive.get(f"{_ALIVE} {signed}", started.timestamp() if started else 0.0)
     return bool(time.time() - last > GRACE)
+
+
+def _has_ended(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # only asks whether it is there
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    # One that was killed is there until its parent asks for its exit code. In a container perhaps nobody does.
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return False

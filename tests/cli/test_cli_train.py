@@ -149,7 +149,8 @@ def test_interruption_without_a_place_to_keep_it(run: Run, monkeypatch: pytest.M
     ("arguments", "message"),
     [
         (["--method", "gnc"], "--method must be one of constant, gcn"),
-        (["--set", "alpha=-1"], "'alpha' must be positive (got -1.0)"),
+        (["--set", "alpha=-1"], "--set alpha must be positive (got -1.0)"),
+        (["--method", "edits", "--set", "drop=-1"], "--set drop must be at least 0 (got -1)"),
         (["--epochs", "0"], "--epochs must be at least 1 (got 0)"),
         (["--device", "abacus"], "--device must name a device of PyTorch"),
     ],

@@ -337,5 +337,5 @@ def test_unsuitable_graphs(data: Data) -> None:
         other = Data(**{**data.to_dict(), name: torch.arange(200) % 3, "label_names": None, "group_names": None})
         with pytest.raises(DataError, match=f"must have 2 {what} for EDITS .got 3"):
             EDITS().fit(other)
-    with pytest.raises(ValueError, match=r"'drop' must leave some of the 5 features \(got 5\)"):
+    with pytest.raises(ValueError, match=r"EDITS must keep some of the 5 features \(its parameter drop is 5\)"):
         EDITS(drop=5).build(Task(data))

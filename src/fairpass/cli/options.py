@@ -147,6 +147,16 @@ def parse_parameters(method: "type[NodeClassifier]", settings: Iterable[str]) ->
         if name in parameters:
             raise typer.BadParameter(f"{name!r} is set twice")
         parameters[name] = read_value(name, text, known[name])
+    try:
+        method(**parameters)
+    except ValueError as error:
+        # In the words of --set, because the command may have an option of the same name.
+        own = respelled(
+            str(error),
+            lambda name: f"--set {name}" if name in parameters else None,
+            lambda name, value: f"--set {name}={value}" if name in parameters else None,
+        )
+        raise ValueError(own) from None
     return parameters
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from fairpass.errors import DataError
 from fairpass.methods import networks
 from fairpass.methods.edits_debias import debias
 from fairpass.nn import GNN, SparseOperator
@@ -67,7 +68,10 @@ class EDITS(networks.Published):
 
     def build(self, task: Task) -> Program:
         if self.drop >= task.num_features:
-            raise ValueError(f"'drop' must leave some of the {task.num_features} features (got {self.drop})")
+            # Without quotes: on the command line, --drop is an option of tables.
+            raise ValueError(
+                f"EDITS must keep some of the {task.num_features} features (its parameter drop is {self.drop})"
+            )
         return _Debiased(GNN(self.backbone, networks.widths(self, task), self.dropout), self)
 
 
@@ -91,6 +95,8 @@ class _Debiased(networks.Network):
             value: Tensor | None = getattr(self, name)
             if value is None or value.dtype != torch.long or value.dim() != 2 or len(value) != 2:
                 raise ValueError(f"'{name}' must be whole numbers of shape (2, E)")
+            if value.numel() and int(value.min()) < 0:
+                raise ValueError(f"'{name}' must be numbers of nodes")
 
     def prepare(self, task: Task, training: Training) -> None:
         contrast = _contrast(task)
@@ -111,6 +117,8 @@ class _Debiased(networks.Network):
             if not torch.equal(task.edge_index, self.fitted_edges):
                 logger.warning("EDITS debiased the edges of the fitted graph; these are different and used unchanged")
                 edges = task.edge_index
+            elif edges.numel() and int(edges.max()) >= task.num_nodes:
+                raise DataError(f"the model must name nodes of its own graph only (damaged: there is no {edges.max()})")
             backbone = self.network.backbone
             task.cache[self] = SparseOperator.from_edge_index(edges, task.num_nodes, backbone, dtype=task.x.dtype)
         logits: Tensor = self.network(task.x * self.kept, task.cache[self])

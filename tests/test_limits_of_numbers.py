@@ -14,6 +14,7 @@ from fairpass import datasets
 from fairpass.cli.app import app
 from fairpass.cli.options import TEXTS
 from fairpass.datasets.options import TableOptions
+from fairpass.errors import DataError
 from fairpass.experiments.attribution import Attribution
 from fairpass.experiments.benchmark.protocol import Protocol
 from fairpass.methods import method
@@ -117,3 +118,9 @@ def test_the_command_line_has_the_limits_of_the_library() -> None:
     found = [(name, about["max"]) for table in tables for name, about in table.items() if name in limits]
     assert {name for name, _ in found} == {*limits}
     assert all(most == limits[name] for name, most in found)
+
+
+@pytest.mark.parametrize("name", ["max_levels", "min_group_size"])
+def test_counts_of_tables_fit_into_stored_files(name: str) -> None:
+    with pytest.raises(DataError, match=rf"'{name}' must be at most 2,147,483,647 \(got {10**20}\)"):
+        TableOptions.parse({name: 10**20, "label": "hired", "sensitive": "sex"})

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.methods.ingredients import small_graph
 from tests.torture.damage import outcome
 from tests.torture.stored import NAMES, Kind, kinds, write_all
 
@@ -59,6 +60,16 @@ def test_logits_of_another_type_are_refused(dtype: torch.dtype, found: Mapping[s
     write_tensors(file, KIND, {name: tensor.to(dtype) for name, tensor in tensors.items()}, header)
     with pytest.raises(ModelFileError, match=file.name):
         NodeClassifier.load(file)
+
+
+def test_a_header_without_a_seed_decides_with_the_default(found: Mapping[str, Kind], tmp_path: Path) -> None:
+    file = Path(shutil.copy(found["model thresholds"].file, tmp_path))
+    tensors, header = read_tensors(file, KIND)
+    del header["training"]["seed"]
+    write_tensors(file, KIND, tensors, header)
+    data = small_graph()
+    expected = NodeClassifier.load(found["model thresholds"].file).predict(data)
+    assert torch.equal(NodeClassifier.load(file).predict(data), expected)
 
 
 def test_a_reference_with_too_few_fields_is_refused(found: Mapping[str, Kind], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """EDITS: its sparse debiasing against a dense one, what comes out of it, and what predictions are made with."""
 
 import resource
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from torch_geometric.data import Data
 from torch_geometric.utils import is_undirected, to_dense_adj, to_undirected
 
 from fairpass.datasets import synthetic
-from fairpass.errors import DataError
+from fairpass.errors import DataError, FairpassError
 from fairpass.methods import EDITS, edits_debias
 from fairpass.methods.edits import _contrast, _Debiased
 from fairpass.methods.edits_debias import Debiased, LowRank, WeightedGraph, debias, strongest_pairs
+from fairpass.methods.header import KIND
 from fairpass.training import Task, Training
+from fairpass.training.tensors import read_tensors, write_tensors
 
 EVERYTHING = 1e9
 HOW = EDITS(alpha=0.3, beta=0.8, gamma=15.0, tau=0.3, debias_epochs=40, budget=0.25)
@@ -339,3 +342,15 @@ def test_unsuitable_graphs(data: Data) -> None:
             EDITS().fit(other)
     with pytest.raises(ValueError, match=r"EDITS must keep some of the 5 features \(its parameter drop is 5\)"):
         EDITS(drop=5).build(Task(data))
+
+
+@pytest.mark.parametrize(
+    ("number", "message"), [(2**62, "nodes of its own graph only"), (-1, "'edges' must be numbers")]
+)
+def test_stored_edges_that_lead_nowhere(data: Data, fitted: EDITS, number: int, message: str, tmp_path: Path) -> None:
+    file = fitted.save(tmp_path / "model.safetensors")
+    tensors, header = read_tensors(file, KIND)
+    name = next(each for each in tensors if each.endswith("edges") and not each.endswith("fitted_edges"))
+    write_tensors(file, KIND, {**tensors, name: torch.full_like(tensors[name], number)}, header)
+    with pytest.raises(FairpassError, match=message):
+        EDITS.load(file).predict_proba(data)

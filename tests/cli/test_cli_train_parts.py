@@ -38,6 +38,14 @@ def workers(trial: Trial) -> list[psutil.Process]:
     return [each for each in psutil.Process(trial.pid).children() if "fairpass" in each.cmdline()]
 
 
+def survivors(left: list[psutil.Process]) -> list[psutil.Process]:
+    """Return those that go on, and end them."""
+    _, alive = psutil.wait_procs(left, PATIENCE)
+    for each in alive:
+        each.kill()
+    return list(alive)
+
+
 @pytest.mark.slow
 def test_killed_workers_are_started_again_to_the_same_result(parts: Path, tmp_path: Path) -> None:
     undisturbed, killed = tmp_path / "model.safetensors", tmp_path / "killed"
@@ -68,10 +76,18 @@ def test_workers_end_with_the_process_that_started_them(parts: Path, tmp_path: P
         left = workers(trial)
         assert len(left) == 2
         trial.send(signal.SIGKILL)
-        _, alive = psutil.wait_procs(left, PATIENCE)
-        for each in alive:
-            each.kill()
-    assert alive == []
+        assert survivors(left) == []
+
+
+@pytest.mark.slow
+def test_a_worker_that_has_just_been_started_ends_with_it_too(tmp_path: Path) -> None:
+    write_parts(load_arrays("german"), tmp_path / "parts", 1)
+    command = ("train", tmp_path / "parts", "--epochs", 100_000, "--out", tmp_path)
+    with started(*command, work=tmp_path / "work") as trial:
+        trial.wait_until(lambda: workers(trial))
+        left = workers(trial)
+        trial.send(signal.SIGKILL)
+        assert survivors(left) == []
 
 
 @pytest.mark.slow

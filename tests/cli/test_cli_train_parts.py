@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -93,13 +93,21 @@ def test_killed_workers_are_started_again_to_the_same_result(parts: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_workers_end_with_the_process_that_started_them(parts: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("early", [False, True])
+def test_workers_end_with_the_process_that_started_them(parts: Path, tmp_path: Path, early: bool) -> None:
+    """Also if it is killed while they are importing."""
     with started("train", parts, "--epochs", 100_000, "--out", tmp_path) as process:
-        wait_for("a checkpoint", (tmp_path / "checkpoint.safetensors").exists)
+        if not early:
+            wait_for("a checkpoint", (tmp_path / "checkpoint.safetensors").exists)
+        wait_for("the workers", lambda: len(workers(process.pid)) == 2)
         left = workers(process.pid)
-        assert len(left) == 2
         os.kill(process.pid, signal.SIGKILL)
-        wait_for("the workers' end", lambda: not any(each.is_running() and _is_alive(each) for each in left))
+        try:
+            wait_for("the workers' end", lambda: not any(each.is_running() and _is_alive(each) for each in left))
+        finally:
+            for each in left:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairpass.distributed.processes import PARENT
 from fairpass.errors import DataError, FairpassError
 
 MAX_RESTARTS = 10
@@ -32,7 +33,7 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # it logs every restart in a dozen lines
     with tempfile.TemporaryDirectory(prefix="fairpass-") as folder:
         problem = Path(folder) / "problem.txt"
-        os.environ[_PROBLEM] = str(problem)
+        os.environ |= {_PROBLEM: str(problem), PARENT: str(os.getpid())}
         # All processes are on this machine, also where its name cannot be resolved.
         if sys.platform == "linux":
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -63,7 +64,8 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
                 f"the workers ended without a result ({again}, worker {failed} with code {code})"
             ) from None
         finally:
-            os.environ.pop(_PROBLEM, None)
+            for name in (_PROBLEM, PARENT):
+                os.environ.pop(name, None)
         if problem.exists():
             raise DataError(problem.read_text(encoding="utf-8"))
 

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from fairpass.world import SharedWorld, inside
 
 _torch: Any = dist  # some of its names have no type
+PARENT = "FAIRPASS_PARENT"  # names the variable with the id of the process that called `launch`
 _LOST = "the connection to another process was lost"
 
 
@@ -54,7 +55,8 @@ def joined() -> Iterator[SharedWorld]:
 
 def _end_with_parent() -> None:
     """End this process as soon as the one that started it is gone: nobody would wait for it."""
-    parent = os.getppid()
+    # It may have been killed before we came here; who adopted us never ends.
+    parent = int(os.environ.get(PARENT, os.getppid()))
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -53,6 +53,19 @@ def test_termination_ends_a_command_like_an_interruption(
     assert signal.getsignal(number) == before
 
 
+def test_what_a_library_makes_of_an_interruption_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def swallow() -> list[str]:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise RuntimeError("Query interrupted") from None  # as in DuckDB
+        return []
+
+    monkeypatch.setattr(datasets, "names", swallow)
+    result = run("datasets")
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "Interrupted\n")
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interruption_within_an_import_is_one_word(tmp_path: Path, late: bool) -> None:
     """Before there is work to keep, the program ends at once; later, after the import."""

@@ -15,7 +15,7 @@ import optuna
 import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, inspect
 from tests.trial import Trial
 from tests.tuning import sharing
 from torch_geometric.data import Data
@@ -176,6 +176,31 @@ def test_a_lock_is_exclusive_and_leaves_no_file(
         assert [f"is using '{tmp_path}/study.db': waiting up to 0.5 s" in each for each in caplog.messages] == [True]
         thread.submit(hold).result()
     assert list(tmp_path.iterdir()) == []
+
+
+KILLED_WHILE_CREATING = """
+import os, sqlite3, sys
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from fairpass.tuning.database import connect
+@event.listens_for(Engine, "before_cursor_execute")
+def die(connection, cursor, statement, *_):
+    if "CREATE UNIQUE INDEX" in statement:  # after the table that it is of
+        os._exit(9)
+connect(sys.argv[1])
+"""
+
+
+def test_a_database_has_all_tables_or_is_not_there(tmp_path: Path) -> None:
+    """Without its index the table of studies would take a study twice, and no search could go on."""
+    path = tmp_path / "study.db"
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_CREATING, path], timeout=PATIENCE, check=False)
+    assert killed.returncode == 9
+    storage = connect(str(path))
+    tables = inspect(storage.engine)
+    assert [each["name"] for each in tables.get_indexes("studies") if each["unique"]] == ["ix_studies_study_name"]
+    storage.engine.dispose()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_interrupted_search_goes_on_as_if_nothing_had_happened(graph: Data, tmp_path: Path) -> None:

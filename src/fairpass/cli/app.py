@@ -161,11 +161,16 @@ class _Commands(TyperGroup):
         except BrokenPipeError:  # the reader of our output has closed it
             output.finish_stdout()
             raise typer.Exit(1) from None
-        except (KeyboardInterrupt, FairpassError, ValueError, OSError, MemoryError) as error:
-            if ctx.params["debug"]:
+        except typer.Exit:
+            raise
+        except (KeyboardInterrupt, Exception) as error:
+            # Libraries make errors of their own of an interruption.
+            interrupted = bool(came) or isinstance(error, KeyboardInterrupt)
+            expected = isinstance(error, FairpassError | ValueError | OSError | MemoryError)
+            if ctx.params["debug"] or not (interrupted or expected):
                 raise
             output.finish_stdout()
-            if isinstance(error, KeyboardInterrupt):
+            if interrupted:
                 number = max(came, key=lambda each: each != signal.SIGINT, default=signal.SIGINT)
                 _say_end(number)
                 raise typer.Exit(128 + number) from None

@@ -18,6 +18,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from fairpass.errors import DataError
+from fairpass.files import atomic_path
 from fairpass.locks import Locks, lock_file
 
 _SQLITE = "sqlite:///"
@@ -42,6 +43,8 @@ def connect(storage: str) -> RDBStorage:
             options = {"connect_args": {"connect_timeout": _REACHABLE}}
         engine = create_engine(url, **options)
         with exclusive(engine, "tables"):  # processes that create them at the same time get in each other's way
+            if url.startswith(_SQLITE):
+                _create(Path(path))
             return RDBStorage(url.replace("{", "{{").replace("}", "}}"), engine_kwargs=options)  # it formats the URL
     except DataError:
         raise
@@ -55,6 +58,27 @@ def connect(storage: str) -> RDBStorage:
     finally:
         if engine is not None:
             engine.dispose()
+
+
+def _create(path: Path) -> None:
+    """Make a new SQLite file with all of Optuna's tables, or none.
+
+    SQLite keeps each table as soon as it is there. One that a kill left without its index would take a study twice.
+    """
+    if path.is_file() and path.stat().st_size:
+        return
+    with atomic_path(path) as temporary:
+        storage = RDBStorage(_SQLITE, engine_kwargs={"creator": partial(_without_journal, temporary)})
+        storage.remove_session()
+        storage.engine.dispose()
+
+
+def _without_journal(path: Path) -> sqlite3.Connection:
+    """Open a file that is not used after a failure, and so needs no second one beside it."""
+    connection = sqlite3.connect(path, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = MEMORY")
+    connection.execute("PRAGMA synchronous = OFF")
+    return connection
 
 
 def check_writable(storage: str) -> None:

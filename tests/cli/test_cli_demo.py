@@ -1,6 +1,5 @@
 """`fairpass demo`: five rows, two sentences and a report."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 from typer.testing import Result
 
 from fairpass.cli import demo as demo_module
+from fairpass.documents import write_document
 from fairpass.report import Evidence
 from fairpass.runs import Comparison
 
@@ -57,8 +57,7 @@ def test_demo_as_json(run_json: Callable[..., Any], tmp_path: Path) -> None:
     assert all(row["seeds"] == [0, 1] and not row["failed"] for row in document["rows"])
     comparisons = []
     for stored in document["comparisons"]:
-        (tmp_path / "demo.json").write_text(json.dumps(stored))
-        comparisons.append(Comparison.load(tmp_path / "demo.json"))
+        comparisons.append(Comparison.load(write_document(tmp_path / "demo.json", stored)))
     assert len({comparison.graph for comparison in comparisons}) == 2  # each seed has a split of its own
     for row in document["rows"]:
         accuracies = [comparison.row(row["method"]).mean["ACC"] for comparison in comparisons]

@@ -57,7 +57,8 @@ def test_evidence_of_the_version_before_is_read(evidence: Evidence, tmp_path: Pa
     file = evidence.save(tmp_path)
     stored = json.loads(file.read_text())
     new = ("breakdowns", "differences", "promise", "identity", "model_file", "favourable", "min_group")
-    file.write_text(json.dumps({key: value for key, value in stored.items() if key not in (*new, "sha256")}))
+    kept = {key: value for key, value in stored.items() if key not in (*new, "sha256")}
+    file.write_text(json.dumps(kept | {"version": "0.2.0"}))
     old = Evidence.load(tmp_path)
     assert (old.breakdowns, old.promise, old.min_group) == ([], None, 10)
     text = render([old])

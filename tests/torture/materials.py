@@ -27,7 +27,7 @@ epochs = {epochs}
 [training]
 seeds = 1
 """
-# Times, and what depends on them or on the place of a trial.
+# Times, and what depends on them, on the place of a trial, or on how the work was divided.
 _UNSTEADY = (
     "seconds",
     "modified",
@@ -38,6 +38,7 @@ _UNSTEADY = (
     "environment",
     "seconds_per_epoch",
     "timestamp",
+    "trained_together",  # how many runs were one population, which depends on what was left to do
 )
 
 

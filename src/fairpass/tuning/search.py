@@ -21,6 +21,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from torch_geometric.data import Data
 
 from fairpass import __version__
+from fairpass.documents import validate
 from fairpass.errors import DataError
 from fairpass.methods import NodeClassifier
 from fairpass.methods.estimator import SpaceKind
@@ -37,7 +38,7 @@ from fairpass.tuning.front import IMPACT_RATIO, Point, choose
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions, values
-from fairpass.tuning.study import give_up, open_study
+from fairpass.tuning.study import give_up, open_study, readable
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +123,10 @@ def tune(
     places = None if grid is None else in_batches(grid, configurations, batch)
     with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as (study, owner, lock):
         claims = Claims(study, owner, lock, configurations, sampler, places, limit.trials, batch, not is_here)
-        search = _Search(data, study, claims, limit, used, where, callback)
+        with readable(storage):
+            search = _Search(data, study, claims, limit, used, where, callback)
+            for point in search.known:
+                validate(point.to_dict(), Point)
         search.run()
         return Tuned(
             method=method,

@@ -44,7 +44,7 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
     try:
         backend = InMemoryStorage() if storage is None else DatabaseStorage(connect(os.fspath(storage)))
         lock = partial(exclusive, backend.engine, name) if isinstance(backend, DatabaseStorage) else nullcontext
-        with lock(), _readable(storage):
+        with lock(), readable(storage):
             study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
             study.get_trials(deepcopy=False)  # all that is stored is decoded here, and remembered
         with signs_of_life(study) as owner:
@@ -61,8 +61,8 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
 
 
 @contextmanager
-def _readable(storage: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Name the database if what it holds is no study of Optuna."""
+def readable(storage: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Name the database if what is read from it within this context is not what a search wrote."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError) as error:

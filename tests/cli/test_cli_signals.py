@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,6 +65,24 @@ def test_what_a_library_makes_of_an_interruption_is_one(run: Run, monkeypatch: p
     monkeypatch.setattr(datasets, "names", swallow)
     result = run("datasets")
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "Interrupted\n")
+
+
+class Interrupting:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interruption_within_a_destructor_ends_what_comes_next(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = []
+
+    def wait() -> list[str]:
+        Interrupting()
+        waited.append(threading.Event().wait(300))
+        return []
+
+    monkeypatch.setattr(datasets, "names", wait)
+    result = run("datasets")
+    assert (result.exit_code, result.stderr, waited) == (130, "Interrupted\n", [])
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -104,9 +104,17 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _interrupt_soon() -> None:
-    again = threading.Timer(0.05, _thread.interrupt_main)
+    again = threading.Timer(0.05, _interrupt_main)
     again.daemon = True
     again.start()
+
+
+def _interrupt_main() -> None:
+    """Send Ctrl-C to the main thread, which may be waiting by now: Python's own function would not wake it."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _interrupt_again(hook: Callable[[Any], object], lost: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import reduction
+from multiprocessing import reduction, resource_tracker
 from typing import Any
 
 import torch
@@ -124,6 +124,7 @@ def _blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # the first start of a process would start it, and unblock signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
     try:
         yield

@@ -34,7 +34,7 @@ def atomic_path(target: PathLike) -> Iterator[Path]:
     place = resolved(target)
     place.parent.mkdir(parents=True, exist_ok=True)
     _check_replaceable(place, target)
-    _remove_left_over(place.parent)
+    remove_left_over(place.parent)
     with _named(target, place), _temporary(place) as temporary:
         yield temporary
         with temporary.open("rb") as written:
@@ -76,7 +76,7 @@ def _temporary(target: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _remove_left_over(directory: Path) -> None:
+def remove_left_over(directory: Path) -> None:
     """Remove the temporary files that no living process holds."""
     if fcntl is None:
         return

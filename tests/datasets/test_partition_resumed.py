@@ -69,6 +69,7 @@ def test_a_partition_that_was_killed_goes_on_to_the_same_files(tables: tuple[Pat
     partition(*tables, whole, **OPTIONS)
     before = files_of(tmp_path)
     kept: dict[Path, int] = {}
+    assert run(tables, killed, dies_at=1).code == -signal.SIGKILL  # before the directory says what it is for
     for dies_at in (9, 12, 20):  # files that are done are not written again: every session gets further
         assert run(tables, killed, dies_at=dies_at).code == -signal.SIGKILL
         assert not (killed / "manifest.json").exists()

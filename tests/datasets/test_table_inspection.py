@@ -429,3 +429,11 @@ def test_the_tables_are_not_changed() -> None:
 def test_an_empty_table() -> None:
     with pytest.raises(DataError, match="'nodes' must have at least one row"):
         inspect_tables(people().head(0))
+
+
+def test_numbers_beyond_single_precision_can_be_compared() -> None:
+    numbers = pd.Series(np.r_[np.full(30, 1e300), np.full(30, -1e300)])
+    target = pd.Series(["yes"] * 30 + ["no"] * 30)
+    found = Predictability({"pay": (numbers, None), "age": (pd.Series(range(60)), None)})
+    assert found.auc(["pay"], target) == 1.0
+    assert found.auc(["pay", "age"], target) == 1.0

@@ -109,12 +109,14 @@ def opened(graph: GraphOptions, model: "NodeClassifier") -> Iterator[Source]:
 @contextmanager
 def explained_to_parent() -> Iterator[None]:
     """Hand a user's mistake to the process that started this one, if that is fairpass, which then says it once."""
-    from fairpass.distributed.launch import tell_parent
+    from fairpass.distributed.launch import has_told_parent, tell_parent
 
     try:
         yield
-    except ConnectionError:  # the next start may succeed
-        raise
+    except ConnectionError:
+        if has_told_parent():  # that is why the connection was lost
+            raise typer.Exit(0) from None
+        raise  # the next start may succeed
     except (FairpassError, ValueError, OSError) as error:
         if tell_parent(output.explain(error)):
             raise typer.Exit(0) from None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Rows and folds: enough for an AUC to two digits.
 SAMPLE, _FOLDS = 5_000, 3
 _TREES = 30
+_LARGEST = 1e37  # trees compute in single precision
 _MOST_NAMED = 5  # columns that are named as telling together
 
 
@@ -85,4 +86,5 @@ def as_numbers(column: Column, kind: Recognised | None = None) -> Floats:
     else:
         return pd.factorize(column)[0].astype(np.float64)
     finite = np.isfinite(values)
-    return np.where(finite, values, np.min(values, initial=0.0, where=finite) - 1)
+    found = np.where(finite, values, np.min(values, initial=0.0, where=finite) - 1)
+    return np.clip(found, -_LARGEST, _LARGEST)

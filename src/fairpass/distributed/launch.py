@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairpass.errors import DataError, FairpassError
+from fairpass.files import write_text
 from fairpass.lifetime import STARTED_BY
 
 MAX_RESTARTS = 10
@@ -23,8 +24,8 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
     """Run `python -m fairpass` with these arguments in several processes, and wait for their end.
 
     If one is killed, the agent ends the others and starts all again: they continue from their last checkpoint. A
-    user's mistake is the same at every start. So the first worker writes it to a file and ends without an error,
-    which the agent takes for the end; here it is raised as a `DataError`.
+    user's mistake, or a full disk, is the same at every start. So a worker writes it to a file, and all end without an
+    error, which the agent takes for the end; here it is raised as a `DataError`.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -78,6 +79,11 @@ def tell_parent(message: str) -> bool:
     path = os.environ.get(_PROBLEM)
     if path is None:
         return False
-    if os.environ.get("RANK") == "0":
-        Path(path).write_text(message, encoding="utf-8")
+    write_text(path, message)
     return True
+
+
+def has_told_parent() -> bool:
+    """Return whether a worker has handed over a message: then the others end, too, and are not started again."""
+    path = os.environ.get(_PROBLEM)
+    return path is not None and Path(path).exists()

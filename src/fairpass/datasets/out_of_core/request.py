@@ -9,6 +9,7 @@ from typing import Any
 from fairpass.datasets.options import TableOptions
 from fairpass.documents import read_document, write_document
 from fairpass.errors import DataError
+from fairpass.files import remove_left_over
 from fairpass.plain_text import path_text
 
 KIND = "fairpass partition"
@@ -68,6 +69,8 @@ def open_directory(directory: Path, wanted: Mapping[str, Any]) -> Path:
                 f"{', '.join(map(repr, different))} {'was' if len(different) == 1 else 'were'} different)"
             )
     else:
+        if directory.is_dir():
+            remove_left_over(directory)  # by a session that was killed before this file had its name
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise DataError(f"'out' must be a new or empty directory (got {str(directory)!r})")
         write_document(path, {"kind": KIND, **wanted})

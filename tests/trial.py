@@ -220,6 +220,7 @@ def _child(
     ready: Any, folder: str, logs: str, environment: dict[str, str], function: Callable[..., Any], arguments: Any
 ) -> None:
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # those of pytest-xdist ignore it
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

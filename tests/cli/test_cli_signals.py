@@ -5,8 +5,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -16,7 +17,17 @@ from typer.testing import Result
 from fairpass import datasets
 
 Run = Callable[..., Result]
-PATIENCE = 600.0  # seconds; about ten are needed
+PATIENCE = 300.0  # seconds; about ten are needed
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Let signals arrive: processes of pytest-xdist ignore Ctrl-C, and those of `nohup` the end of a terminal."""
+    handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import signal
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,14 @@ from sqlalchemy import event
 
 from fairpass.tuning.database import connect
 from fairpass.tuning.storage import DatabaseStorage
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C arrive: processes of pytest-xdist ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("moment", ["after_cursor_execute", "commit", "reset", "checkin"])

@@ -220,7 +220,9 @@ def _child(
     ready: Any, folder: str, logs: str, environment: dict[str, str], function: Callable[..., Any], arguments: Any
 ) -> None:
     os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # those of pytest-xdist ignore it
+    # Those of pytest-xdist ignore Ctrl-C, and the server may have been started while it was blocked.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

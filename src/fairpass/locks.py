@@ -32,7 +32,7 @@ _held: dict[tuple[Path, str], list[int]] = {}  # by file and name: the thread, a
 
 
 def _forget() -> None:
-    """Start anew in a forked process: it has the locks of none of its parent's threads."""
+    """Forget all locks in a forked process: it holds none of the locks of its parent's threads."""
     global _guard  # noqa: PLW0603 # a thread that is not here may have held it
     _guard = threading.RLock()
     for descriptor in _descriptors.values():

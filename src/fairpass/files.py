@@ -15,7 +15,7 @@ from uuid import uuid4
 try:
     import fcntl
 except ImportError:  # a platform without locks: temporary files of killed processes stay
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment] # a module elsewhere
 
 PathLike = str | os.PathLike[str]
 

@@ -17,7 +17,7 @@ from fairpass.files import PathLike, resolved
 try:
     import fcntl
 except ImportError:  # a platform without POSIX locks: only threads are kept apart there
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment] # a module elsewhere
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ def written(path: Path, text: str, encoding: str = "utf-8") -> Path:
 
 
 def read(path: Path, **options: str) -> Table:
-    return read_table(path, "nodes", **options)  # type: ignore[arg-type]
+    return read_table(path, "nodes", **options)  # type: ignore[arg-type] # any option
 
 
 @pytest.mark.parametrize("arrow", [True, False])

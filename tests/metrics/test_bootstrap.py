@@ -100,7 +100,7 @@ def _two_predictors(n: int = 400) -> tuple[Sample, Sample, Sample]:
     y, sens = (torch.randint(2, (n,), generator=generator) for _ in range(2))
     noise = torch.rand(n, generator=generator)
     fair, unfair = 0.3 * y + 0.6 * noise, 0.3 * y + 0.4 * sens + 0.3 * noise
-    return tuple(Sample(y, None, sens, scores=scores) for scores in (fair, unfair, fair.clone()))  # type: ignore[return-value]
+    return tuple(Sample(y, None, sens, scores=scores) for scores in (fair, unfair, fair.clone()))  # type: ignore[return-value] # three
 
 
 def test_a_predictor_does_not_differ_from_itself() -> None:

@@ -199,7 +199,7 @@ def prepare_streams(spell: Callable[[str], str] = str) -> None:
     """Print the library's warnings in our own words, and replace characters that the terminal does not have."""
     _library_notices.spell = spell
     # A stream that was closed before the start, as by `>&-`, is None.
-    sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
+    sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115 # open till the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

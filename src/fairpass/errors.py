@@ -3,7 +3,7 @@
 import ast
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,7 +46,10 @@ class QuadraticCostWarning(UserWarning):
 _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number that is not as long",
     "float_type": "a number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
     "list_type": "a list",
     "date_type": "a date",
@@ -59,6 +62,8 @@ _EXPECTED = {
     "string_too_short": "a text that is not empty",
     "too_short": "a list that is not empty",
 }
+
+_SHOWN = 40  # characters of a value that is longer
 
 
 def validation_message(error: "ValidationError", known: Iterable[str], name: str = "option") -> str:
@@ -78,13 +83,32 @@ def validation_message(error: "ValidationError", known: Iterable[str], name: str
     depth = max(len(each["loc"]) for each in of_field)
     closest = [each for each in of_field if len(each["loc"]) == depth]
     kinds, got = dict.fromkeys(each["type"] for each in closest), closest[0]["input"]
-    words = {name: in_digits(limit) if isinstance(limit, int | float) else limit for name, limit in limits.items()}
-    expected = " or ".join(_EXPECTED.get(each, first["msg"]) for each in kinds).format(**words)
+    expected = " or ".join(_EXPECTED.get(each, first["msg"]) for each in kinds).format(**_in_words(limits))
     if kind == "literal_error":
         expected = expected.replace(" or ", ", ")
         close = suggestion(got, re.findall(r"'([^']*)'", expected))
         return f"'{field}' must be {expected} (got {got!r}{close})"
     return f"'{field}' must be {expected} (got {got!r})"
+
+
+def value_message(error: "ValidationError", name: str) -> str | None:
+    """Return the first error of a single value in plain words, None if we have none."""
+    first = error.errors(include_url=False)[0]
+    kind, limits, got = first["type"], first.get("ctx", {}), first["input"]
+    if hasattr(limits.get("error"), "errors"):  # of one of several values
+        return value_message(limits["error"], name)
+    if isinstance(got, str) and "\0" in got:
+        return f"{name} must not contain null characters (got {got!r})"
+    if kind not in _EXPECTED:
+        return None
+    shown = str(got) if len(str(got)) <= _SHOWN else f"{str(got)[:_SHOWN]}..."
+    if not kind.startswith(("greater", "less")):  # it is no number
+        shown = repr(shown)
+    return f"{name} must be {_EXPECTED[kind].format(**_in_words(limits))} (got {shown})"
+
+
+def _in_words(limits: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: in_digits(limit) if isinstance(limit, int | float) else limit for name, limit in limits.items()}
 
 
 def in_digits(number: float) -> str:

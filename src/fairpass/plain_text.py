@@ -1,4 +1,4 @@
-"""Text from tables and options, made harmless where it goes: a terminal, a spreadsheet, the name of a directory."""
+"""Make text from tables and options safe for terminals, spreadsheets and names of directories."""
 
 import os
 import re
@@ -8,26 +8,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and newline
-# Other ends of a line, and what changes the direction of text.
+# Other line ends, and characters that change the direction of text.
 _REORDERING = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-# What shows nothing, so that two names look the same. Joiners (U+200C, U+200D) are part of words, and of emoji.
+# Invisible characters, with which two names can look the same. Joiners (U+200C, U+200D) are not among them, as they are
+# part of words and of emoji.
 _INVISIBLE = "\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _UNPRINTABLE = re.compile(f"[{_CONTROLS}{_REORDERING}{_INVISIBLE}]")
 _LONGEST_NAME = 200  # bytes; file systems allow 255, and files in the directory have names of their own
 
-# Spreadsheets compute a cell that begins with one of these; those of full width count as well in some languages.
+# Spreadsheets evaluate a cell that begins with one of these; in some languages also with those of full width.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def printable(text: str) -> str:
-    """Return text with a replacement character for everything that would control a terminal, or cannot be seen."""
+    """Return text with a replacement character for every character that controls a terminal or is invisible."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def path_text(path: "str | os.PathLike[str]") -> str:
     """Return a path as text that can be stored: bytes of a name that are not UTF-8 are replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
+
+
+def is_utf8(path: "str | os.PathLike[str]") -> bool:
+    """Return whether a path is UTF-8, as some libraries and files need it."""
+    return path_text(path) == os.fspath(path)
 
 
 def escaped(text: str) -> str:
@@ -44,6 +50,13 @@ def check_name(argument: str, name: str) -> str:
     return name
 
 
+def check_path(argument: str, path: str) -> str:
+    """Return a path, or any text, that a system can use, or raise `ValueError`."""
+    if "\0" in path:
+        raise ValueError(f"'{argument}' must not contain null characters (got {path!r})")
+    return path
+
+
 def as_name(text: str, otherwise: str) -> str:
     """Return text as a name that `check_name` accepts, `otherwise` if nothing of it is left."""
     kept = re.sub(r"[/\\\t\n]", "_", _UNPRINTABLE.sub("_", text))
@@ -52,7 +65,7 @@ def as_name(text: str, otherwise: str) -> str:
 
 
 def spreadsheet_cell(text: str) -> str:
-    """Return text that a spreadsheet shows and does not compute: an apostrophe stands before a possible formula.
+    """Return text that a spreadsheet does not evaluate: possible formulas are prefixed with an apostrophe.
 
     Numbers stay as they are. `text_of_cell` is the inverse: a text that already has apostrophes gets one more.
     """

@@ -171,6 +171,30 @@ def test_full_disk(argument: str, run_process: RunProcess) -> None:
     assert (done.returncode, done.stderr) == (1, "Error: the disk is full\n")
 
 
+NOTE = """
+from fairpass.cli import output
+from fairpass.cli.app import app
+
+@app.command()
+def speak() -> None:
+    with output.working("Thinking"), output.bar(1) as show:
+        show(0, "Working", "")
+        output.note("a note")
+        output.warn("a warning")
+    output.print_line("the result")
+
+app()
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_notices_that_cannot_be_written_end_no_work() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", NOTE, "speak"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stdout) == (0, "the result\n")
+
+
 @pytest.mark.parametrize("argument", ["shout", "--help"])
 def test_closed_pipe_is_quiet(argument: str, run_process: RunProcess) -> None:
     reading, writing = os.pipe()

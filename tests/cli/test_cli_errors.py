@@ -160,6 +160,60 @@ def test_wrong_settings(run: Run, tmp_path: Path, old: str, new: str, message: s
 
 
 @pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["audit", "--nodes", "a\0b"], "--nodes"),
+        (["audit", "--edges", "a\0b"], "--edges"),
+        (["audit", "a\0b"], "'name'"),
+        (["train", "german", "--out", "a\0b"], "--out"),
+        (["partition", "a\0b", "--parts", "2", "--out", "x"], "'nodes'"),
+        (["partition", "german", "--parts", "2", "--out", "a\0b"], "--out"),
+        (["predict", "model", "--graph", "a\0b", "--out", "x.csv"], "--graph"),
+        (["tune", "german", "--storage", "a\0b"], "--storage"),
+        (["compare", "german", "--report", "a\0b"], "--report"),
+        (["report", "a", "a\0b"], "'PATH'"),
+        (["report", "a", "--model-card", "a\0b"], "--model-card"),
+        (["run", "a\0b"], "'CONFIG'"),
+        (["demo", "--out", "a\0b"], "--out"),
+        (["train", "german", "--set", "backbone=a\0b"], "--set"),
+    ],
+)
+def test_no_null_characters(run: Run, arguments: list[str], name: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code in (1, 2)
+    assert result.stdout == ""
+    assert f"{name} must not contain null characters (got '" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "german", "--seeds", "0"], "--seeds must be at least 1 (got 0)"),
+        (["compare", "german", "--seeds", "10001"], "--seeds must be at most 10,000 (got 10001)"),
+        (["compare", "german", "--seeds", "x"], "--seeds must be a whole number (got 'x')"),
+        (["compare", "german", "--jobs", "-1"], "--jobs must be at least 1 (got -1)"),
+        (["train", "german", "--epochs", "nan"], "--epochs must be a whole number (got 'nan')"),
+        (["train", "german", "--epochs", "1.5"], "--epochs must be a whole number (got '1.5')"),
+        (["train", "german", "--epochs", "9" * 5000], "--epochs must be a whole number that is not as long (got '999"),
+        (["train", "german", "--epochs", "0"], "--epochs must be at least 1 (got 0)"),
+        (["train", "german", "--learning-rate", "fast"], "--learning-rate must be a number (got 'fast')"),
+        (["audit", "german", "--split-seed", "-1"], "--split-seed must be at least 0 (got -1)"),
+        (["audit", "german", "--split-seed", "1e3"], "--split-seed must be a whole number (got '1e3')"),
+        (["attribute", "german", "--splits", "1"], "--splits must be at least 2 (got 1)"),
+        (["partition", "german", "--parts", "0", "--out", "x"], "--parts must be at least 1 (got 0)"),
+        (["evaluate", "model", "german", "--bootstrap", "-1"], "--bootstrap must be at least 0 (got -1)"),
+        (["tune", "german", "--trials", "x"], "--trials must be a whole number (got 'x')"),
+    ],
+)
+def test_what_was_given_is_said(run: Run, arguments: list[str], message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code in (1, 2)
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert "Input should" not in result.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["audit", "germn"], "there is no data set 'germn': did you mean 'german'?"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import wraps
 from importlib.resources import files
+from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
@@ -17,6 +18,7 @@ from rich.markup import escape
 from fairpass.cli.output import print_json
 from fairpass.errors import did_you_mean, respelled, suggestion
 from fairpass.parameters import alternatives, choices
+from fairpass.plain_text import check_path
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -64,6 +66,7 @@ def command(function: Callable[..., Result | None]) -> Callable[..., None]:
 
     @wraps(function)
     def expanded(**values: Any) -> None:
+        _check_texts(values)
         for name, (group, of_group) in groups.items():
             values[name] = group(**{option.name: values.pop(option.name) for option in of_group})
         context = values.get("ctx")
@@ -83,6 +86,14 @@ def command(function: Callable[..., Result | None]) -> Callable[..., None]:
     expanded.__annotations__ = {option.name: option.annotation for option in options}
     expanded.__doc__ = function.__doc__ or about.get("help")
     return expanded
+
+
+def _check_texts(values: Mapping[str, Any]) -> None:
+    """Refuse null characters, which neither paths nor anything else here has."""
+    for name, value in values.items():
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(each, str | Path):
+                check_path(name, str(each))
 
 
 def _fields(group: Any, texts: Mapping[str, Any]) -> list[inspect.Parameter]:

@@ -50,8 +50,28 @@ class PlainConsole(Console):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 
 
+class _Stderr:
+    """`sys.stderr` as it is now. A notice that cannot be written, as on a full disk, is lost, and ends no work."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream(), name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream().flush()
+
+    @staticmethod
+    def _stream() -> Any:
+        return getattr(sys.stderr, "rich_proxied_file", sys.stderr)  # beside a bar, rich has its own in this place
+
+
 console = PlainConsole()
-notices = PlainConsole(stderr=True)
+notices = PlainConsole(file=_Stderr())
 
 
 def print_json(document: Any) -> None:

@@ -1,0 +1,138 @@
+"""How signals end a command: it writes checkpoints, stops its workers and prints one word."""
+
+import _thread
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import typer
+
+from fairpass.cli import output
+
+# SIGHUP is sent when a terminal is closed, or a connection lost; not every system has it.
+_SIGNALS = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+# Python's `with` is not safe here: an exception can come when the lock has been taken, and before `with` knows it.
+_LOCKING = {
+    f"{kind}.{what}" for kind in ("Condition", "_AcquireFutures", "SemLock") for what in ("__enter__", "__exit__")
+}
+_SOON = 0.05  # seconds
+
+
+def interruptible(command: Callable[[], Any]) -> Any:
+    """Call a command that signals end as Ctrl-C does, with the exit code of shells: 128 + the signal's number."""
+    came: list[int] = []
+    try:
+        with _handled(came):
+            return command()
+    except typer.Exit:
+        raise
+    except (KeyboardInterrupt, Exception) as error:
+        # Libraries make errors of their own of an interruption, and Ray raises one for a signal that it caught.
+        if not (came or isinstance(error, KeyboardInterrupt)):
+            raise
+        output.finish_stdout()
+        raise typer.Exit(_end(came)) from None
+
+
+def _end(came: Sequence[int]) -> int:
+    """Say that a command ends, and return its exit code."""
+    number = max(came, key=lambda each: each != signal.SIGINT, default=signal.SIGINT)
+    output.notices.print("Interrupted" if number == signal.SIGINT else "Terminated", style="yellow")
+    return 128 + number
+
+
+@contextmanager
+def _handled(came: list[int]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interruption = _Interruption(came)
+    # What is ignored stays so: with `nohup` a command outlives its terminal.
+    before = {number: found for number in _SIGNALS if (found := signal.getsignal(number)) != signal.SIG_IGN}
+    hook = sys.unraisablehook
+    for number in before:
+        signal.signal(number, interruption.handle)
+    sys.unraisablehook = partial(interruption.raise_lost, hook)
+    try:
+        yield
+    finally:
+        interruption.stop()
+        sys.unraisablehook = hook
+        for number, found in before.items():
+            signal.signal(number, found or signal.SIG_DFL)
+    if came:  # held back, and the command was quicker
+        raise KeyboardInterrupt
+
+
+class _Interruption:
+    """Raises `KeyboardInterrupt` for a signal: at once, or a little later where it would do harm."""
+
+    def __init__(self, came: list[int]) -> None:
+        self.came, self.is_over = came, False
+        self.sending = _thread.allocate_lock()
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_IGN)  # `timeout` sends it twice: to us, and to our group
+        self.came.append(number)
+        if self.is_over:
+            return
+        # Half a module would fail later, with an error that nobody understands.
+        is_importing = _is_importing(frame)
+        if is_importing and not output.work_has_begun():
+            code = _end(self.came)
+            output.notices.show_cursor()
+            os._exit(code)
+        if is_importing or _is_locking(frame):
+            self._raise_soon()
+        else:
+            raise KeyboardInterrupt
+
+    def raise_lost(self, hook: Callable[[Any], object], lost: Any) -> None:
+        """Interrupt again if an interruption came where Python can raise nothing, such as in a destructor."""
+        if isinstance(lost.exc_value, KeyboardInterrupt):
+            self._raise_soon()
+        else:
+            hook(lost)
+
+    def stop(self) -> None:
+        """Interrupt nothing that comes after the command."""
+        self.is_over = True
+        with self.sending:  # what has been sent arrives before the lock is free, and is only noted
+            pass
+
+    def _raise_soon(self) -> None:
+        _thread.start_new_thread(self._send, ())  # a `Thread` needs locks, which the main thread may have
+
+    def _send(self) -> None:
+        """Send Ctrl-C to the main thread, which may be waiting by now: Python's own function would not wake it."""
+        time.sleep(_SOON)
+        with self.sending:
+            if self.is_over:
+                return
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            else:
+                _thread.interrupt_main()
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    return any(each.f_code.co_filename.startswith("<frozen importlib") for each in _command_frames(frame))
+
+
+def _is_locking(frame: FrameType | None) -> bool:
+    """Return whether a lock is being taken or given back, and could be kept for ever: another thread may want it."""
+    return any(each.f_code.co_qualname in _LOCKING for each in _command_frames(frame))
+
+
+def _command_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None and frame.f_code is not interruptible.__code__:
+        yield frame
+        frame = frame.f_back

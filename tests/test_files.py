@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairpass.errors import DataError
-from fairpass.files import atomic_path, write_bytes, write_text
+from fairpass.files import atomic_path, scratch_directory, write_bytes, write_text
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
@@ -46,6 +46,76 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "other"]
     assert target.read_bytes() == b"half"
+
+
+KILLED_AT_WORK = """
+import os, signal, sys
+from fairpass.files import scratch_directory
+with scratch_directory() as directory:
+    (directory / "file").write_text("half")
+    if sys.argv[1] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    print("working", flush=True)
+    sys.stdin.read()
+    assert (directory / "file").exists()
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return tmp_path
+
+
+def test_a_scratch_directory_goes_at_the_end_or_with_the_next_one(temporary: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED_AT_WORK, "kill"], timeout=600, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.name for path in temporary.glob("*/*")] == ["file"]
+    with scratch_directory() as directory:
+        assert list(temporary.iterdir()) == [directory]
+        (directory / "inner").mkdir()
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_scratch_directory_of_a_living_process_stays(temporary: Path) -> None:
+    command = [sys.executable, "-c", KILLED_AT_WORK, "wait"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"working\n"
+        with scratch_directory() as first, scratch_directory() as second:
+            assert len({first, second, *temporary.iterdir()}) == 3
+        process.communicate(timeout=600)
+    assert process.returncode == 0
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_scratch_directory_that_is_taken_for_left_over_is_made_again(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, made = Path.mkdir, []
+
+    def remove_first(self: Path, mode: int) -> None:
+        make(self, mode)
+        made.append(self)
+        if len(made) == 1:
+            self.rmdir()
+
+    monkeypatch.setattr(Path, "mkdir", remove_first)
+    with scratch_directory() as directory:
+        assert list(temporary.iterdir()) == [directory]
+    assert len(made) == 2
+
+
+def test_a_link_among_temporary_files_leads_nobody_astray(
+    temporary: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    precious = tmp_path_factory.mktemp("precious")
+    (precious / "file").write_text("stays")
+    (temporary / f".fairpass.{'a' * 32}.tmp").symlink_to(precious)
+    with scratch_directory():
+        pass
+    assert (precious / "file").exists()
 
 
 def test_nested_writing_into_one_directory(tmp_path: Path) -> None:

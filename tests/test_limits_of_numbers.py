@@ -2,29 +2,35 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf, nan
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests.methods.ingredients import make, small_graph
+from torch_geometric.data import Data
 from typer.testing import CliRunner
 
 from fairpass import datasets
 from fairpass.cli.app import app
 from fairpass.cli.options import TEXTS
 from fairpass.datasets.options import TableOptions
+from fairpass.documents import read_document, write_document
 from fairpass.errors import DataError
 from fairpass.experiments.attribution import Attribution
 from fairpass.experiments.benchmark.protocol import Protocol
-from fairpass.methods import method
+from fairpass.methods import FairVGNN, method
+from fairpass.methods.header import KIND, MOST_CLASSES
 from fairpass.methods.registry import OWN
 from fairpass.metrics import evaluate
-from fairpass.parameters import LARGEST_SEED, MOST, MOST_JOBS, MOST_SEEDS, alternatives
+from fairpass.parameters import LARGEST, LARGEST_SEED, MOST, MOST_JOBS, MOST_NODES, MOST_SEEDS, alternatives
 from fairpass.projects.sections import TrainingSection, Tuning
 from fairpass.runs import Configuration
 from fairpass.runs.executors import Processes
-from fairpass.training import Training
+from fairpass.training import Task, Training
+from fairpass.training.tensors import read_tensors, write_tensors
 from fairpass.tuning import tune
 from fairpass.tuning.budget import Budget
 
@@ -52,6 +58,68 @@ def test_every_parameter_refuses_numbers_without_measure(kind: Any, value: float
 def test_limits_in_words(name: str, parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         method(name)(**parameters)
+
+
+def largest(kind: Any, name: str) -> float | None:
+    """Return the largest number that a parameter takes, None if it takes none."""
+    each = kind.declared[name]
+    takes = {int, float} & {*alternatives(each.hint)}
+    most = int(each.limit or (LARGEST if float in takes else MOST))
+    for value in (most, each.at_most, 0.5) if takes else ():
+        with suppress(ValueError):
+            each.check(value)
+            return value
+    return None
+
+
+@pytest.mark.parametrize("kind", [*map(method, OWN)], ids=[*OWN])
+def test_a_model_file_holds_every_number_that_the_constructor_takes(kind: Any, tmp_path: Path) -> None:
+    data = small_graph()
+    model = make(kind, epochs=1).fit(data)
+    file = model.save(tmp_path / "model")
+    tensors, header = read_tensors(file, KIND)
+    # Tensors depend on these.
+    shaping = {"num_layers", "hidden", "K", "fair_steps", "environments", "sample"}
+    for name in kind.declared.keys() - shaping - {"training"}:
+        if (value := largest(kind, name)) is None:
+            continue
+        try:
+            changed = kind(**{**model.hyperparameters, name: value})
+            changed.build(Task(data))
+        except ValueError:  # does not fit the other parameters, or the graph
+            continue
+        write_tensors(file, KIND, tensors, {**header, "parameters": {**header["parameters"], name: value}})
+        assert getattr(kind.load(file), name) == getattr(changed, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("gmmd", {"sample": MOST_NODES}), ("fairgnn", {"num_known": MOST_NODES}), ("edits", {"alpha": 20_000_000})],
+)
+def test_a_model_with_a_large_number_is_loaded(name: str, parameters: dict[str, Any], tmp_path: Path) -> None:
+    data = small_graph()
+    model = method(name)(**parameters, training=Training(epochs=1)).fit(data)
+    loaded = method(name).load(model.save(tmp_path / "model"))
+    assert loaded.hyperparameters == model.hyperparameters
+    assert loaded.predict(data).tolist() == model.predict(data).tolist()
+
+
+def test_a_very_large_whole_number_is_stored_as_a_float(tmp_path: Path) -> None:
+    model = FairVGNN(classifier_rate=2**63, training=Training(learning_rate=10**20))
+    settings = {"parameters": model.hyperparameters, "training": model.training.to_dict()}
+    assert read_document(write_document(tmp_path / "file", settings), None, dict) == settings
+
+
+@pytest.mark.parametrize(("where", "what"), [("y", "labels"), ("sens", "groups")])
+def test_more_classes_than_a_model_file_may_have_are_refused(where: str, what: str) -> None:
+    number = MOST_CLASSES + 1
+    graph = Data(x=torch.ones(6 * number, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
+    numbers, other = torch.arange(6 * number) % number, torch.arange(6 * number) // number % 2
+    graph.y, graph.sens = (numbers, other) if where == "y" else (other, numbers)
+    for third, split in enumerate(("train", "val", "test")):
+        graph[f"{split}_mask"] = torch.arange(6 * number) // (2 * number) == third
+    with pytest.raises(DataError, match=rf"'data.{where}' must have at most 1,000 {what} \(got 1,001\)"):
+        method("gcn")(training=Training(epochs=1)).fit(graph)
 
 
 LARGE = 10**20
@@ -95,10 +163,10 @@ COMMANDS = {
     "train german --set fair_steps=10000000": "--set fair_steps must be at least 0 and at most 1,000 (got 10000000)",
     "train german --epochs 100000000000000000000": "--epochs must be at least 1 and at most 1,000,000,000",
     "audit german --split-seed 1180591620717411303424": "--split-seed must be at most 4,294,967,295",
-    "compare german --seeds 100000000000000000000": "equal to 10000",
-    "compare german --jobs 100000000000000000000": "equal to 1024",
-    "tune german --trials 100000000000000000000": "equal to 1000000",
-    "evaluate x german --bootstrap 100000000000000": "equal to 1000000",
+    "compare german --seeds 100000000000000000000": "--seeds must be at most 10,000 (got",
+    "compare german --jobs 100000000000000000000": "--jobs must be at most 1,024 (got",
+    "tune german --trials 100000000000000000000": "--trials must be at most 1,000,000 (got",
+    "evaluate x german --bootstrap 100000000000000": "--bootstrap must be at most 1,000,000 (got",
 }
 
 

@@ -3,23 +3,17 @@
 import logging
 import multiprocessing
 import os
-import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.holding import HOLD, start
+from tests.trial import Trial
 
 from fairpass.locks import Locks, lock_file
-
-HOLD = """
-import sys
-from fairpass.locks import Locks
-locks = Locks(sys.argv[1])
-print(all([locks.acquire(name) for name in sys.argv[2:]]), flush=True)
-sys.stdin.read()
-"""
 
 COUNT = """
 import sys
@@ -30,11 +24,6 @@ for _ in range(50):
     with Locks(sys.argv[1]).hold("count"):
         number.write_text(str(int(number.read_text()) + 1))
 """
-
-
-def start(script: str, *arguments: object) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_lock_is_held_once_and_the_file_goes_with_it(tmp_path: Path) -> None:
@@ -126,3 +115,27 @@ def test_a_forked_process_holds_nothing(tmp_path: Path) -> None:
         assert forked.submit(locks.acquire, "a").result(60) is False
         assert forked.submit(locks.acquire, "b").result(60) is True
         assert locks.holder("a") == f"process {os.getpid()}"
+
+
+def be_another_user(path: Path) -> None:
+    """Say whether another user gets a lock that root holds."""
+    os.setgid(65534)
+    os.setuid(65534)
+    sys.stdout.write(f"{Locks(path).acquire('a')}\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become another user")
+def test_who_may_write_to_a_directory_is_kept_out_by_the_locks_of_another_user(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # that of pytest is for its user alone
+        shared, locks = Path(name), Locks(Path(name) / ".lock")
+        shared.chmod(0o777)
+        assert locks.acquire("a")
+        with Trial((locks.path,), tmp_path / "work", be_another_user) as trial:
+            assert trial.outcome().stdout == "False\n"
+        locks.path.chmod(0o600)
+        with Trial((locks.path,), tmp_path / "work", be_another_user) as trial:
+            assert "PermissionError" in trial.outcome().stderr
+        locks.release("a")
+        shared.chmod(0o755)  # nothing can be written there, so nobody writes at the same time
+        with Trial((locks.path,), tmp_path / "work", be_another_user) as trial:
+            assert trial.outcome().stdout == "True\n"

@@ -1,7 +1,7 @@
-"""JSON files that programs read again: each has a checksum, and is read through a schema with bounds.
+"""JSON files with a checksum, which are read through a schema with bounds.
 
-A schema is a pydantic model (`Stored`) or a dataclass. Whatever is wrong with a file, reading it is a `DataError` that
-names it: bytes that are no text, text that is no JSON, a changed digit, a missing key, a wrong type, deep nesting.
+A schema is a pydantic model (`Stored`) or a dataclass. Any problem with a file is a `DataError` that names it: bytes
+that are not text, text that is not JSON, a changed digit, a missing key, a wrong type, deep nesting.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from fairpass.files import PathLike, write_text
 T = TypeVar("T")
 
 CHECKSUM = "sha256"
-WRITER = "fairpass"  # the version that wrote a document which does not say so itself
+WRITER = "fairpass"  # entry with the version that wrote a document, if no other entry has it
 _SINCE = (0, 3)  # the first version whose files all have a checksum
 _UNKNOWN = (0, 0)
 _LARGEST = 2**63
@@ -31,11 +31,11 @@ _ROUNDING = 1e-3  # sums of probabilities in half precision may be a little abov
 _SHOWN = 200  # characters of a reason: a damaged file may have very long names
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-"""How a dataclass is read that is a schema, as its `__pydantic_config__`."""
+"""The `__pydantic_config__` of dataclasses that are schemas."""
 
 
 def within_one(value: float) -> float:
-    """Return a fraction that is in its range, up to rounding, or undefined; raise `ValueError` otherwise."""
+    """Return a number if it is between -1 and 1, up to rounding, or nan; raise `ValueError` otherwise."""
     if abs(value) > 1 + _ROUNDING:
         raise ValueError(f"it must be between -1 and 1 (got {value:g})")
     return value
@@ -46,7 +46,7 @@ Seconds = Annotated[float, Field(ge=0)]
 Nan = Annotated[float, Field(allow_inf_nan=True), BeforeValidator(lambda value: nan if value is None else value)]
 """A number that may be undefined: nan in memory, and null in a file."""
 Fraction = Annotated[Nan, AfterValidator(within_one)]
-"""A rate, or a difference of rates, from -1 to 1; it may be undefined as `Nan`."""
+"""A rate, or a difference of rates, from -1 to 1; it may be undefined, as `Nan` may be."""
 Values = dict[str, Any]
 
 
@@ -62,14 +62,14 @@ def write_document(path: PathLike, document: Mapping[str, Any]) -> Path:
 
 
 def read_document(path: PathLike, kind: str | None, build: type[T] | Callable[[Values], T]) -> T:
-    """Return what a schema, or a function of the plain values, makes of a JSON file; or raise `DataError`.
+    """Read a JSON file through a schema, or a function of its plain values; raise `DataError` if it is not valid.
 
-    The file's entry `kind` must say that it is one, unless its kind has no name.
+    The file's entry `kind` must be the given one, unless that is None.
     """
     try:
         stored = parse(Path(path).read_bytes())
         if kind is not None and stored.get("kind") != kind:
-            raise ValueError(f"it is a {stored.get('kind', 'foreign file')}")
+            raise ValueError(f"its kind is {stored.get('kind')!r}")
         return validate(stored, build) if isinstance(build, type | GenericAlias) else build(stored)
     except (ValueError, KeyError, TypeError, AttributeError, IsADirectoryError) as error:
         reason = str(error)[:_SHOWN]
@@ -77,7 +77,7 @@ def read_document(path: PathLike, kind: str | None, build: type[T] | Callable[[V
 
 
 def signed(document: Mapping[str, Any]) -> Values:
-    """Return a document with the checksum of its content, and the version that says that it must have one."""
+    """Return a document with a checksum of its content, and a version, by which readers know that it must have one."""
     plain = {name: value for name, value in document.items() if name != CHECKSUM}
     if _version(plain) == _UNKNOWN:
         plain[WRITER] = __version__
@@ -85,28 +85,28 @@ def signed(document: Mapping[str, Any]) -> Values:
 
 
 def parse(content: bytes | str) -> Values:
-    """Return the content of a signed document without its signature, or raise `ValueError` with what is wrong."""
+    """Return the content of a signed document without its signature, or raise `ValueError` with the problem."""
     try:
-        # Decoded here: the library would also take other encodings.
+        # Decoded here, because `json.loads` also accepts other encodings.
         text = content if isinstance(content, str) else content.decode("utf-8")
         stored = json.loads(text, parse_constant=_refuse, parse_int=_whole, object_pairs_hook=_object)
         if not isinstance(stored, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
         checksum = stored.pop(CHECKSUM, None)
         if checksum is not None and checksum != _checksum(stored):
             raise ValueError("its content is not what was written")
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if checksum is None and _version(stored) >= _SINCE:
-        raise ValueError("it has lost its checksum")
+        raise ValueError("its checksum is missing")
     stored.pop(WRITER, None)
     return stored
 
 
 def validate(stored: Values, schema: type[T]) -> T:
-    """Return what a schema makes of plain values, or raise `ValueError` with the first thing that is wrong."""
+    """Return plain values as an instance of a schema, or raise `ValueError` with the first problem."""
     try:
-        # As JSON, because only there a strict schema takes a list for a tuple and an object for a dataclass.
+        # As JSON, because only there does a strict schema accept lists for tuples and objects for dataclasses.
         of: Any = schema  # mypy knows no type that a cache takes
         made: T = _adapter(of).validate_json(json.dumps(stored), strict=True)
         return made
@@ -126,13 +126,13 @@ def _adapter(schema: Any) -> TypeAdapter[Any]:
 
 
 def _checksum(plain: Any) -> str:
-    """Return a digest of plain values that depends neither on the order of keys nor on space."""
+    """Return a digest of plain values that does not depend on the order of keys or on whitespace."""
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _version(stored: Values) -> tuple[int, ...]:
-    """Return the version of fairpass that wrote a document, as far as it says."""
+    """Return the version of fairpass that wrote a document; `_UNKNOWN` if it does not say so."""
     environment = stored.get("environment")
     said = stored.get(WRITER, stored.get("version"))
     written = environment.get("fairpass") if isinstance(environment, dict) else said
@@ -144,13 +144,13 @@ def _object(entries: list[tuple[str, Any]]) -> Values:
     found: Values = {}
     for name, value in entries:
         if name in found:
-            raise ValueError(f"its entry '{name}' is there twice"[:_SHOWN])
+            raise ValueError(f"it has the key '{name}' twice"[:_SHOWN])
         found[name] = value
     return found
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _whole(digits: str) -> int:

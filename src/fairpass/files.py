@@ -5,8 +5,10 @@ import hashlib
 import math
 import os
 import re
+import shutil
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,9 +29,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def atomic_path(target: PathLike) -> Iterator[Path]:
     """Yield a temporary path beside `target`; rename it to `target` on success, remove it on any failure.
 
-    After a failure of the power, too, there is the old file or the new one. Temporary files that a killed process has
-    left in the directory are removed. A link stays, and the file that it leads to is written. What is no file, such as
-    a device, is never replaced.
+    After a power failure, too, there is the old file or the new one. Temporary files that a killed process has
+    left in the directory are removed. A link stays, and the file that it leads to is written. Anything but a regular
+    file, such as a device, is never replaced.
     """
     place = resolved(target)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -58,37 +60,68 @@ def _check_replaceable(place: Path, target: PathLike) -> None:
 
 
 @contextmanager
-def _temporary(target: Path) -> Iterator[Path]:
-    """Yield a new empty file that is locked as long as this process writes it."""
+def scratch_directory() -> Iterator[Path]:
+    """Yield a new directory among the system's temporary ones, and remove it.
+
+    If this process is killed, the next one that makes such a directory removes it.
+    """
+    place = Path(tempfile.gettempdir()) / "fairpass"
+    remove_left_over(place.parent)
+    with _temporary(place, _new_directory) as temporary:
+        yield temporary
+
+
+def _new_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+
+
+def _new_directory(path: Path) -> int:
+    while True:
+        path.mkdir(0o700)
+        with suppress(FileNotFoundError):  # another process has taken it for left over
+            return os.open(os.devnull if fcntl is None else path, os.O_RDONLY)  # Windows opens no directory
+
+
+@contextmanager
+def _temporary(target: Path, make: Callable[[Path], int] = _new_file) -> Iterator[Path]:
+    """Yield a new empty file or directory that is locked as long as this process uses it."""
     while True:
         temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = make(temporary)
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:
+        if temporary.exists():
             break
         os.close(descriptor)  # another process has taken it for left over before it was locked
     try:
         yield temporary
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         os.close(descriptor)
 
 
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def remove_left_over(directory: Path) -> None:
-    """Remove the temporary files that no living process holds."""
+    """Remove the temporary files and directories that no living process holds."""
     if fcntl is None:
         return
     found = []
     with suppress(PermissionError), os.scandir(directory) as entries:
-        found = [Path(entry.path) for entry in entries if _TEMPORARY.fullmatch(entry.name)]
-    for path in found:
+        found = [entry for entry in entries if _TEMPORARY.fullmatch(entry.name)]
+    for entry in found:
         with suppress(OSError):  # in use, or removed by another process
-            descriptor = os.open(path, os.O_RDWR)
+            kind = os.O_RDONLY if entry.is_dir(follow_symlinks=False) else os.O_RDWR
+            descriptor = os.open(entry, kind | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+                _remove(Path(entry))
             finally:
                 os.close(descriptor)
 

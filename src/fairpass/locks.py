@@ -1,4 +1,7 @@
-"""Locks between processes: held in a file beside what they guard, and freed by the kernel however a process ends."""
+"""Locks between processes, in a file next to what they guard.
+
+The kernel releases them when a process ends, however it ends.
+"""
 
 import errno
 import hashlib
@@ -9,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairpass.files import PathLike, resolved
@@ -155,10 +158,10 @@ def _lock(path: Path, offset: int) -> bool:
         if path not in _descriptors:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                _descriptors[path] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                _descriptors[path] = _open(path)
             except OSError as error:
-                if error.errno in (errno.EROFS, errno.EACCES):
-                    return True  # what nobody can write to needs no lock
+                if error.errno == errno.EROFS or (error.errno == errno.EACCES and not path.exists()):
+                    return True  # where nothing can be written, no lock is needed
                 raise
         descriptor = _descriptors[path]
         try:
@@ -169,6 +172,16 @@ def _lock(path: Path, offset: int) -> bool:
             return True
         # Its last user has removed the file in the meantime; others will lock a new one.
         os.close(_descriptors.pop(path))
+
+
+def _open(path: Path) -> int:
+    """Open a file of locks, or make one for all who may write to its directory."""
+    with suppress(FileNotFoundError):
+        return os.open(path, os.O_RDWR)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    with suppress(PermissionError):  # another user has made it in the meantime
+        os.fchmod(descriptor, path.parent.stat().st_mode & 0o666)
+    return descriptor
 
 
 def _unlock(path: Path, offset: int) -> None:

@@ -23,14 +23,15 @@ from fairpass.errors import in_digits
 
 Plain = str | int | float | bool | None
 
-# Limits of parameters that declare none. Larger numbers leave the range of float32 in a product or two, and as many
-# steps would take for ever; a smaller positive number is zero in a product.
+# Limits of parameters that declare none: products of larger numbers overflow float32, products of smaller positive
+# numbers underflow to zero, and more steps would never finish.
 LARGEST, SMALLEST, MOST = 1e12, 1e-12, 1_000_000
+LARGEST_WHOLE = 2**63  # `fairpass.documents` reads only smaller whole numbers
 MOST_NODES = 2**31 - 1  # where a parameter counts nodes
-LARGEST_SEED = 2**32 - 1  # that of numpy and scikit-learn; torch takes larger ones
-MOST_EPOCHS = 1_000_000_000  # more than anybody waits for: a training may be stopped by hand, and go on later
+LARGEST_SEED = 2**32 - 1  # the limit of NumPy and scikit-learn; torch accepts larger seeds
+MOST_EPOCHS = 1_000_000_000  # far more than needed, as a training can be interrupted and continued
 MOST_SEEDS, MOST_JOBS = 10_000, 1024  # of a command
-LARGEST_RATE = 1e30  # of learning: training diverges long before, and says so
+LARGEST_RATE = 1e30  # of learning; training diverges at much smaller rates, and says so
 
 _EMPTY = inspect.Parameter.empty
 _BOUNDS = {"at_least": ge, "above": gt, "at_most": le, "below": lt}
@@ -141,7 +142,7 @@ class Parameter:
             raise ValueError(f"'{self.name}' must be {self._usual(value)} (got {value})")
 
     def _is_usual(self, value: Any) -> bool:
-        """Return whether a number is one that can be computed with, within the limit and not almost zero."""
+        """Return whether a number is within the limit and not almost zero."""
         return abs(value) <= self._limit and not (self.above == 0 and value < SMALLEST)
 
     @property
@@ -177,8 +178,8 @@ def parameter(
     """Declare a parameter of a `Declared` class; `search` is the recommended range, `grid` that of a grid search.
 
     Args:
-        declaration: the bounds `at_least`, `above`, `at_most` and `below`; `limit`, the largest number that makes
-            sense to compute with, if it is not that of all parameters; `per_member`, whether members of one
+        declaration: the bounds `at_least`, `above`, `at_most` and `below`; `limit`, the largest absolute
+            value, if it differs from that of other parameters; `per_member`, whether members of one
             population may differ in it; `before`, the value that reproduces version 0.1 if it was added later.
     """
     return field(default=default, metadata={"help": help, "search": search, "grid": grid, **declaration})
@@ -228,7 +229,7 @@ class Declared:
         """Raise `ValueError` if values do not fit together, and fill in defaults that depend on other values."""
 
     def __repr__(self) -> str:
-        # Defaults that depend on other values are not shown, either.
+        # Defaults that depend on other values are not shown either.
         needed = any(each.default in (MISSING, _EMPTY) for each in self.declared.values())
         usual = None if needed else type(self)()
         shown = [
@@ -240,7 +241,9 @@ class Declared:
 
 
 def check_count(name: str, value: int, least: int = 1, most: int = MOST) -> None:
-    """Raise `ValueError` unless a number of things to do is one that can be done."""
+    """Raise `ValueError` unless a value is a whole number between `least` and `most`."""
+    if not _is_a(value, int):
+        raise ValueError(f"'{name}' must be a whole number (got {value!r})")
     if not value >= least:
         raise ValueError(f"'{name}' must be at least {least} (got {value})")
     if not value <= most:
@@ -248,7 +251,7 @@ def check_count(name: str, value: int, least: int = 1, most: int = MOST) -> None
 
 
 def check_seed(name: str, value: int) -> None:
-    """Raise `ValueError` unless every library that draws random numbers accepts a seed."""
+    """Raise `ValueError` unless a seed is accepted by every library that draws random numbers."""
     check_count(name, value, 0, LARGEST_SEED)
 
 
@@ -296,7 +299,12 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of another library as one of Python: those of numpy wrap around, and fractions are no floats."""
+    """Convert numbers of other libraries to Python's: NumPy integers wrap around, and a `Fraction` is not a float.
+
+    A whole number too large for a file becomes a float; only parameters that take floats have such limits.
+    """
+    if type(value) is int and abs(value) >= LARGEST_WHOLE:
+        return float(value)
     if type(value) in (bool, int, float):
         return value
     return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else value

@@ -1,8 +1,8 @@
 """The processes that share one graph: this one alone, or those of a process group of `torch.distributed`.
 
-Whatever adds up or compares over all nodes asks `world()` to do it. Alone, a process has all nodes and each of these
-calls returns what it was given. In a shared world every process has some of the nodes, and all of them make the same
-calls in the same order. Results are the same on every process, bit by bit, so that all take the same decisions.
+Code that adds up or compares over all nodes uses the methods of `world()`. A process that is alone has all nodes, and
+these methods return their arguments. In a shared world every process has some of the nodes, and all of them make the
+same calls in the same order. Results are bitwise the same on every process, so that all make the same decisions.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ class World:
         return x
 
     def joint_loss(self, share: Tensor) -> Tensor:
-        """Return the sum of the processes' shares of a loss, which all of them then differentiate; differentiable."""
+        """Return the sum of the processes' shares of a loss, which every process then differentiates."""
         return share
 
     def largest(self, x: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ class World:
         return 0
 
     def agree(self, work: Callable[[], T]) -> T:
-        """Return what `work` does here; if it fails on any process, its error is raised on all."""
+        """Return the result of `work`; if it fails on any process, the error is raised on all."""
         return work()
 
     def broadcast(self, content: bytes | None) -> bytes | None:
@@ -57,7 +57,7 @@ class World:
         return content
 
     def mean(self, x: Tensor, dim: int) -> Tensor:
-        """Return the mean over the nodes of all processes, whose axis is kept with length 1; differentiable."""
+        """Return the mean over the nodes of all processes, keeping the axis with length 1; differentiable."""
         return x.mean(dim, keepdim=True)
 
     def bounds(self, x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -66,17 +66,17 @@ class World:
         return x.amin(dim), x.amax(dim)
 
     def mean_square(self, x: Tensor) -> Tensor:
-        """Return the mean squared distance of the nodes `(..., N, d)` to their mean, `(...)`, without gradient."""
+        """Return the mean squared distance of the nodes `(..., N, d)` from their mean, as `(...)`, without gradient."""
         return (x - x.mean(-2, keepdim=True)).square().sum(-1).mean(-1)
 
     def sizes(self, number: int) -> list[int]:
-        """Return this number of every process."""
+        """Return the numbers that all processes give, in their order."""
         return [number]
 
     def gather(self, rows: Tensor, sizes: list[int] | None = None) -> Tensor:
         """Return the rows of all processes, one process after the other, without gradient.
 
-        It takes one message less if the `sizes`, the number of rows of every process, are known.
+        Giving `sizes`, the number of rows of every process, saves a message.
         """
         return rows
 
@@ -189,7 +189,7 @@ class SharedWorld(World):
             each.grad = grad.view_as(each).clone()
 
     def dropout(self, x: Tensor, p: float, training: bool) -> Tensor:
-        """Drop entries by a hash of the node's number and the column: the same however the nodes are shared."""
+        """Drop entries by a hash of the node's number and the column, independent of how the nodes are divided."""
         if not training or not p:
             return x
         key = torch.randint(2**62, ())  # from the generator that all processes have in the same state
@@ -210,7 +210,7 @@ class SharedWorld(World):
         """Return a tensor reduced over all processes, without gradient."""
         out = x.detach().clone()
         if self.size > 1:
-            self._note("reduce", out, 2 * (self.size - 1) / self.size)  # a ring: to be added up, and with the result
+            self._note("reduce", out, 2 * (self.size - 1) / self.size)  # a ring: once to add up, once for the result
             dist.all_reduce(out, operation)
         return out
 
@@ -239,7 +239,7 @@ def world() -> World:
 
 @contextmanager
 def inside(shared: World) -> Iterator[None]:
-    """Let everything inside add up and compare over the nodes of all processes of a world."""
+    """Let sums and comparisons in the block be over the nodes of all processes of a world."""
     token = _current.set(shared)
     try:
         yield
@@ -261,7 +261,7 @@ class _Total(torch.autograd.Function):
 
 
 class _JointLoss(torch.autograd.Function):
-    """The sum over processes of a loss. Every process has the same gradient by it already."""
+    """The sum over processes of a loss. Its gradient is already the same on every process."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, shared: SharedWorld) -> Tensor:

@@ -126,3 +126,26 @@ def test_a_file_of_facebook100(run: Run, run_json: RunJson, tmp_path: Path) -> N
     result = run("audit", wrong)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: '{wrong}' is not a college's file of Facebook100: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "bail", "--out", "out"),
+        ("audit", "bail"),
+        ("tune", "bail", "--trials", "1", "--out", "out"),
+        ("benchmark", "--graphs", "german,bail", "--out", "out"),
+        ("compare", "bail", "--methods", "gcn", "--out", "out"),
+        ("partition", "bail", "--parts", "2", "--out", "out"),
+    ],
+)
+def test_only_fetch_uses_the_network(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("FAIRPASS_DATA", str(tmp_path / "empty"))
+    monkeypatch.setattr("socket.getaddrinfo", None)
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    where = f"Error: the files of bail must be in '{tmp_path}/empty' (bail.csv)"
+    assert (result.exit_code, result.stderr) == (1, f"{where}: `fairpass datasets fetch bail` gets them\n")
+    assert list(tmp_path.iterdir()) == []

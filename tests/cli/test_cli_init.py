@@ -1,5 +1,6 @@
 """`fairpass init`: what is in the tables, and a configuration to start from."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,20 @@ def test_a_table_is_never_overwritten(run: Run, tables: dict[str, Path], out: st
         == f"Error: --out must not be one of the tables, which would be overwritten (got {str(Path(out))!r})\n"
     )
     assert {path: path.read_bytes() for path in tables.values()} == before
+
+
+@pytest.mark.parametrize("wrong", ["nodes", "edges", "--out"])
+def test_a_settings_file_needs_names_in_utf_8(run: Run, tables: dict[str, Path], wrong: str) -> None:
+    names = {"nodes": "people.csv", "edges": "friends.csv", "--out": "new.toml"}
+    right, names[wrong] = names[wrong], os.fsdecode(b"\xff-") + names[wrong]
+    if wrong != "--out":
+        Path(right).rename(names[wrong])
+    before = sorted(Path().iterdir())
+    result = run("init", names["nodes"], names["edges"], "--out", names["--out"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    message = f"Error: {wrong} must have a name in UTF-8, which a settings file needs (got {names[wrong]!r})\n"
+    assert result.stderr == message
+    assert sorted(Path().iterdir()) == before
 
 
 def test_separator_and_encoding(run: Run, tables: dict[str, Path]) -> None:

@@ -1,6 +1,7 @@
 """The parts that `partition` writes are the graph of `from_tables`, whatever the tables look like."""
 
 import gzip
+import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -218,3 +219,6 @@ def test_from_tables_reads_many_edges_with_the_same_engine(
     if case == "dangling":
         with pytest.raises(DataError, match="names nodes that do not exist \\(1 ids, 1 edges, first in row 5\\)"):
             from_tables_arrays(*tables, **options | {"dangling": "error"})
+    # That engine opens no other names.
+    odd = [table.rename(tmp_path / os.fsdecode(table.name.encode() + b"\xff.parquet")) for table in tables]
+    assert np.array_equal(from_tables_arrays(*odd, **options).edge_index, expected.edge_index)

@@ -1,5 +1,6 @@
 """What is wrong with tables is said in the words of `from_tables`, before parts are written."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import pandas as pd
 import pytest
 from tests.datasets.test_partition import FRIENDS, PEOPLE, ROLES, friends, people, write
 
-from fairpass.datasets import from_tables_arrays
+from fairpass.datasets import from_tables_arrays, load_arrays
 from fairpass.datasets.out_of_core.engine import bytes_of
-from fairpass.datasets.out_of_core.partition import partition
+from fairpass.datasets.out_of_core.partition import partition, partition_graph
 from fairpass.errors import DataError
 
 SIMPLE = {**ROLES, "features": ["age", "job"]}
@@ -55,7 +56,44 @@ def test_the_message_is_that_of_from_tables(tmp_path: Path, case: str) -> None:
         with pytest.raises(DataError) as found:
             partition(*tables, tmp_path / ending, parts=2, **arguments)
         assert str(found.value) == str(expected.value)
-        assert list((tmp_path / ending).iterdir()) == []  # a corrected call can have it
+        assert not (tmp_path / ending).exists()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "options"),
+    [
+        (people(age=[1e300] * PEOPLE), friends(), {}),
+        (people(), friends(w=[*WEIGHTS[1:], np.nan]), {"edge_weight": "w"}),
+        (people(), friends(w=[1e308] * FRIENDS), {"edge_weight": "w"}),
+        (people(), friends(), {"parts": PEOPLE + 1}),
+    ],
+)
+@pytest.mark.parametrize("there", ["", "a", "a/b"])
+def test_refused_input_leaves_nothing(
+    tmp_path: Path, nodes: pd.DataFrame, edges: pd.DataFrame, options: dict[str, Any], there: str
+) -> None:
+    tables = write(nodes, tmp_path / "n.parquet"), write(edges, tmp_path / "e.parquet")
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DataError):
+        partition(*tables, tmp_path / "a" / "b", **{"parts": 2, **SIMPLE, **options})
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_refused_graph_leaves_nothing(tmp_path: Path) -> None:
+    graph = load_arrays("german")
+    with pytest.raises(DataError, match="'parts' must be between 1 and the number of nodes"):
+        partition_graph(graph, tmp_path / "a" / "b", parts=10_000, made_from={"name": "german"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_before_stays(tmp_path: Path) -> None:
+    """Other people's files may be named like ours."""
+    tables = write(people(), tmp_path / "n.parquet"), write(friends(), tmp_path / "e.parquet")
+    (tmp_path / "parts" / "part-time").mkdir(parents=True)
+    with pytest.raises(DataError, match="'out' must be a new or empty directory"):
+        partition(*tables, tmp_path / "parts", parts=2, **SIMPLE)
+    assert (tmp_path / "parts" / "part-time").exists()
 
 
 @pytest.mark.parametrize(
@@ -92,6 +130,20 @@ def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=message):
             partition(nodes, tmp_path / wrong, tmp_path / f"parts of {wrong}", parts=2, **SIMPLE)
     assert edges.exists()
+
+
+def test_paths_of_the_engine_are_utf_8(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"\xff")
+    texts = write(people(), tmp_path / f"n{odd}.csv"), write(friends(), tmp_path / f"e{odd}.csv")
+    nodes, edges = write(people(), tmp_path / "n.parquet"), write(friends(), tmp_path / "e.parquet")
+    other = edges.rename(tmp_path / f"e{odd}.parquet")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DataError, match=r"'edges' must be a path in UTF-8, which DuckDB needs \(got '.*e\\udcff"):
+        partition(nodes, other, tmp_path / "parts", parts=2, **SIMPLE)
+    with pytest.raises(DataError, match=r"'out' must be a path in UTF-8, which DuckDB needs \(got '.*parts\\udcff"):
+        partition(*texts, tmp_path / f"parts{odd}", parts=2, **SIMPLE)
+    assert sorted(tmp_path.iterdir()) == before
+    assert partition(*texts, tmp_path / "parts", parts=2, **SIMPLE).num_nodes == PEOPLE
 
 
 def test_memory_has_a_unit() -> None:

@@ -1,6 +1,7 @@
 """The published split and the stratified one."""
 
 import random
+from math import nan
 
 import numpy as np
 import pytest
@@ -155,7 +156,7 @@ def test_splitting_leaves_labels_groups_and_the_global_generator_alone() -> None
     assert random.getstate() == state
 
 
-@pytest.mark.parametrize("fractions", [(0.5, 0.5, 0.0), (0.5, 0.5, 0.5), (1.2, -0.1, -0.1), (0.5, 0.5)])
+@pytest.mark.parametrize("fractions", [(0.5, 0.5, 0.0), (0.5, 0.5, 0.5), (1.2, -0.1, -0.1), (0.5, 0.5), (nan, 1, 1)])
 def test_wrong_fractions(fractions: tuple[float, float, float]) -> None:
     y = np.array([0, 1])
     with pytest.raises(DataError, match="'fractions' must be three or four positive numbers that sum to 1"):

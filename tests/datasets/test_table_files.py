@@ -173,3 +173,7 @@ def test_separator_of_a_header_only(tmp_path: Path) -> None:
 def test_the_name_of_a_file_need_not_be_unicode(tmp_path: Path) -> None:
     table = read(written(tmp_path / os.fsdecode(b"n\xff.csv"), FRAME.to_csv(index=False)))
     assert str(table.origin["source"]).endswith("n\ufffd.csv")
+    path = tmp_path / os.fsdecode(b"n\xff.parquet")
+    with path.open("wb") as file:
+        FRAME.to_parquet(file)
+    pd.testing.assert_frame_equal(read(path).frame, FRAME)

@@ -28,7 +28,7 @@ def benchmark(
     out: Path = Path("benchmark"),
 ) -> Result:
     with working("Starting"):
-        from fairpass.datasets import fetch
+        from fairpass.datasets import check_available
         from fairpass.experiments.benchmark import BenchmarkResults, Protocol, run_benchmark, write_benchmark
         from fairpass.experiments.benchmark.tables import metric_table, worth_table
         from fairpass.runs import RunStore
@@ -38,8 +38,7 @@ def benchmark(
     labels = [entry.label for entry in protocol.entries]
     if reference not in labels:
         raise DataError(f"'--reference' must be one of the methods, {', '.join(labels)} (got {reference!r})")
-    for graph in protocol.graphs:
-        fetch(graph)  # before any work
+    check_available(*protocol.graphs)
     store = RunStore(out / "records")
     total = len(protocol.specs())
     missing = len(store.missing(protocol.specs())) if resume else total

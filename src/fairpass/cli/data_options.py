@@ -89,7 +89,6 @@ class GraphOptions:
                 close = suggestion(self.name, known).removeprefix("; ")
                 hint = close or f"choose one of {', '.join(known)}, {others}"
                 raise DataError(f"there is no data set {self.name!r}: {hint}")
-            datasets.fetch(self.name)  # a download shows its own progress
             with working(f"Loading {self.name}"):
                 return datasets.load_arrays(**arguments)
         needed = ("nodes", "label", "sensitive") + (() if "similarity" in arguments else ("edges",))

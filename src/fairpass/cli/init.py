@@ -1,5 +1,6 @@
 """`fairpass init`: inspect tables and write a settings file."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from fairpass.cli.options import Result, command
 from fairpass.cli.output import Cells, print_line, rows, section, table, working
 from fairpass.errors import DataError
 from fairpass.files import write_text
+from fairpass.plain_text import is_utf8
 
 if TYPE_CHECKING:
     from fairpass.datasets.role_guesses import Guess
@@ -31,6 +33,10 @@ def init(
     old_text_encoding: str | None = None,
 ) -> Result:
     _check_out(out, [path for path in (nodes, edges) if path is not None], force)
+    for name, path in {"nodes": nodes, "edges": edges, "--out": out}.items():
+        # As it is given, and as it will be written: relative to the file.
+        if path is not None and not (is_utf8(path) and is_utf8(os.path.relpath(path, out.parent))):
+            raise DataError(f"{name} must have a name in UTF-8, which a settings file needs (got {str(path)!r})")
     with working("Looking at the tables"):
         from fairpass.datasets.table_inspection import inspect_tables
         from fairpass.projects.config import in_toml

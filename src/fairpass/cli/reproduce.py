@@ -10,7 +10,7 @@ from fairpass.cli import output
 from fairpass.cli.options import HERE, ExecutionOptions, Result, command
 from fairpass.cli.output import bar, choose_threads, note, print_line, rows, section, working
 from fairpass.cli.results import show_table
-from fairpass.errors import DataError, DownloadError
+from fairpass.errors import DataError
 
 if TYPE_CHECKING:
     from fairpass.experiments import ItemResults
@@ -75,8 +75,7 @@ def run_missing(
 
     todo = store.missing(specs)
     needed = [name for name in datasets if any(spec.dataset == name for spec in todo)]
-    for name in needed:
-        _fetch(name, [other for other in datasets if other != name])
+    _check_available(needed, datasets)
     if len(todo) < len(specs):
         note(f"{len(specs) - len(todo):,} of {len(specs):,} runs are already in {store.directory}")
     used, threads, before = executor or Executor(), torch.get_num_threads(), 0
@@ -98,15 +97,16 @@ def run_missing(
     return before
 
 
-def _fetch(name: str, others: Sequence[str]) -> None:
+def _check_available(needed: Sequence[str], datasets: Sequence[str]) -> None:
     """Find out that a data set is missing before anything is trained, not hours later."""
-    from fairpass.datasets import fetch
+    from fairpass.datasets import check_available, is_available
 
     try:
-        fetch(name)
-    except DownloadError as error:
-        without = f"; or go without {name}: --datasets {','.join(others)}" if others else ""
-        raise DownloadError(f"{error}{without}") from None
+        check_available(*needed)
+    except DataError as error:
+        others = [name for name in datasets if is_available(name)]
+        without = f"; or go without: --datasets {','.join(others)}" if others else ""
+        raise DataError(f"{error}{without}") from None
 
 
 def _as_data(found: "ItemResults", paths: Sequence[Path]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from .out_of_core.partition import partition as partition
 from .parts import join_parts as join_parts
 from .parts import write_parts as write_parts
 from .registry import GraphSpec as GraphSpec
+from .registry import check_available as check_available
 from .registry import fetch as fetch
 from .registry import graph_spec as graph_spec
 from .registry import is_available as is_available

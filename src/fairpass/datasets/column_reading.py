@@ -28,7 +28,6 @@ class Numbers(NamedTuple):
 
     values: Floats
     unread: Bools  # the value could not be read
-    spelled_missing: Bools  # the value is a word for missing, such as "?"
 
 
 class Reading(Frozen):
@@ -67,7 +66,7 @@ class Reading(Frozen):
 
     def read(self, column: Column) -> Numbers:
         """Return a number for each row."""
-        content, no = content_type(column), np.zeros(len(column), dtype=bool)
+        content = content_type(column)
         if content == "mixed":
             found = pd.api.types.infer_dtype(column, skipna=True)
             message = f"must contain only numbers, true/false, dates or text (got {found} values)"
@@ -76,13 +75,11 @@ class Reading(Frozen):
             codes, texts = distinct_texts(column)
             values, missing = self._read_texts(texts), is_missing_word(texts)
             unread = np.isnan(values) & ~missing
-            return Numbers(
-                _by_row(codes, values, np.nan), _by_row(codes, unread, False), _by_row(codes, missing, False)
-            )
+            return Numbers(_by_row(codes, values, np.nan), _by_row(codes, unread, False))
         if content == "date" and self.kind != "date":
             raise DataError(f"column {column.name!r} must be read as {self.kind}, but contains dates")
         values = self._read_typed(column, content)
-        return Numbers(values, np.isnan(values) & column.notna().to_numpy(), no)
+        return Numbers(values, np.isnan(values) & column.notna().to_numpy())
 
     def _read_texts(self, texts: Column) -> Floats:
         if self.kind == "flag":

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import platformdirs
 
 from fairpass.errors import DataError, DownloadError
-from fairpass.files import PathLike, write_bytes
+from fairpass.files import PathLike, scratch_directory, write_bytes
 
 if TYPE_CHECKING:
     from fairpass.datasets.registry import SourceFile
@@ -71,7 +70,7 @@ def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | No
         return _download(file, path)
     content = path.read_bytes()
     if difference := mismatch(content, file):
-        again = "; remove it, and it will be downloaded again" if file.url else ""
+        again = "; remove it, and `fairpass datasets fetch` downloads it again" if file.url else ""
         raise DataError(f"'{path}' is not the published {title} file ({difference}){again}")
     return content
 
@@ -136,7 +135,7 @@ def _download(file: "SourceFile", path: Path) -> bytes:
         _receive(url, target, file.size, deadline)
 
     advice = f"set FAIRPASS_DATA to a directory that has {file.path}"
-    with tempfile.TemporaryDirectory(prefix="fairpass-", ignore_cleanup_errors=True) as temporary:
+    with scratch_directory() as temporary:
         registry, urls = {path.name: f"sha256:{file.sha256}"}, {path.name: file.url}
         fetcher = pooch.Pooch(temporary, base_url="", registry=registry, urls=urls, retry_if_failed=ATTEMPTS - 1)
         try:

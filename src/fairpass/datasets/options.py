@@ -25,7 +25,7 @@ Bins = int | list[int | float]
 
 
 def check_fractions(fractions: Sequence[float]) -> None:
-    if len(fractions) not in (3, 4) or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-6:
+    if len(fractions) not in (3, 4) or not (min(fractions) > 0 and abs(sum(fractions) - 1) <= 1e-6):
         raise DataError(f"'fractions' must be three or four positive numbers that sum to 1 (got {tuple(fractions)})")
 
 

@@ -201,9 +201,22 @@ def _college(path: Path) -> GraphSpec:
 
 
 def is_available(name: PathLike, *, data_dir: PathLike | None = None) -> bool:
-    """Return whether `load(name)` needs no download."""
+    """Return whether `load(name)` finds its files."""
+    return not _absent(name, data_directory(data_dir))
+
+
+def check_available(*names: PathLike, data_dir: PathLike | None = None) -> None:
+    """Raise `DataError` if `load` would not find the files of some graphs. Only `fetch` uses the network."""
     directory = data_directory(data_dir)
-    return all(file.url is None or (directory / file.path).exists() for file in graph_spec(name).files)
+    if lacking := {str(name): absent for name in names if (absent := _absent(name, directory))}:
+        fetching = " and ".join(f"`fairpass datasets fetch {name}`" for name in lacking)
+        files = ", ".join(path for absent in lacking.values() for path in absent)
+        raise DataError(f"the files of {', '.join(lacking)} must be in '{directory}' ({files}): {fetching} gets them")
+
+
+def _absent(name: PathLike, directory: Path) -> list[str]:
+    files = graph_spec(name).files
+    return [file.path for file in files if file.url is not None and not (directory / file.path).exists()]
 
 
 def fetch(name: PathLike, *, data_dir: PathLike | None = None) -> list[Path]:
@@ -242,7 +255,7 @@ def load(
             Credit and Bail, "standard" on the others. The edges stay the same.
         keep_sensitive: Whether the sensitive attribute stays among the features, where it is one, with the same edges.
         split_seed: The seed of the split; the default gives the published split.
-        data_dir: Where files that are not part of the package are looked for, or downloaded to (see `fetch`).
+        data_dir: Where files that are not part of the package are looked for (see `fetch`, which downloads them).
     """
     return load_arrays(name, scale, keep_sensitive, split_seed, data_dir).to_data()
 
@@ -261,6 +274,7 @@ def load_arrays(
     spec, directory = graph_spec(name), data_directory(data_dir)
     if scale not in get_args(Scale):
         raise DataError(f"'scale' must be one of {', '.join(map(repr, get_args(Scale)))} (got {scale!r})")
+    check_available(name, data_dir=data_dir)
     contents = {file.path: read_file(file, spec.title, directory, spec.folder) for file in spec.files}
     chosen = spec.published_scale if scale == "published" else scale
     return benchmark_graph(spec, contents, scale=chosen, keep_sensitive=keep_sensitive, split_seed=split_seed)

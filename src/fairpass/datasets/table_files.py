@@ -165,7 +165,8 @@ def read_parquet(path: Path, name: str, read: Callable[[Path], T]) -> T:
 
 
 def _frame_of_parquet(path: Path) -> pd.DataFrame:
-    return pd.read_parquet(path, engine="pyarrow")
+    with path.open("rb") as file:  # pyarrow opens no path that is not UTF-8
+        return pd.read_parquet(file, engine="pyarrow")
 
 
 def _with_text_header(frame: pd.DataFrame, name: str, where: str) -> pd.DataFrame:

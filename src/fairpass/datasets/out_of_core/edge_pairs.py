@@ -15,7 +15,7 @@ from fairpass.datasets.out_of_core.stored_table import StoredTable
 from fairpass.datasets.table_files import Table
 
 _SAMPLE = 1_000
-_LEADING_ZERO = "^ *[+-]?0[0-9xX]"  # such texts are no numbers
+_LEADING_ZERO = "^ *[+-]?0[0-9xX]"  # such texts are not numbers
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = (*_WHOLE, *(f"U{kind}" for kind in _WHOLE), "FLOAT", "DOUBLE", "DECIMAL")
 
@@ -32,7 +32,7 @@ class EdgeTable:
 
     @property
     def _numbered(self) -> str:
-        """The query that gives for each edge the rows of both ends, NULL where it is no node."""
+        """The query for the row numbers of both ends of each edge, NULL where an end is not a node."""
         weight = self.options.edge_weight
         also = "" if weight is None else f", {self._weight(weight)} AS weight"
         source, target = self.ends
@@ -80,7 +80,7 @@ class EdgeTable:
         return f"CASE WHEN {valid} THEN CAST({number} AS {self._number}) END"
 
     def _kind(self, table: StoredTable, column: str) -> str:
-        """Return "number", "text", or the type of another column: only equal ones are compared."""
+        """Return "number", "text", or the type of any other column; only columns of the same kind are compared."""
         found = self._type(table, column)
         return "number" if found.startswith(_NUMBERS) else "text" if found == "VARCHAR" else found
 
@@ -88,7 +88,7 @@ class EdgeTable:
         return str(self.engine.row(f"DESCRIBE SELECT {name(column)} FROM {parquet(table.path)}")[1])
 
     def _text(self, table: StoredTable, column: str, alias: str) -> str:
-        """The text that a CSV file would contain: a whole number without a point."""
+        """The text that a CSV file would contain: whole numbers have no decimal point."""
         value = f"{alias}.{name(column)}"
         if self._type(table, column) in ("FLOAT", "DOUBLE"):
             whole = f"{value} = floor({value}) AND abs({value}) < 9e18"
@@ -113,7 +113,7 @@ class EdgeTable:
         return unused_columns(Table("edges", frame, self.edges.origin, typed=self.edges.typed), self.options)
 
     def write_numbered(self, path: Path) -> dict[str, Any]:
-        """Write the edges between nodes as row numbers, after all checks; return how many there are, and others."""
+        """Write the edges between nodes as row numbers, after all checks; return counts of edges."""
         if self.options.edge_weight is not None:
             self._check_weights(self.options.edge_weight)
         self.engine.write(self._numbered, path)
@@ -126,7 +126,7 @@ class EdgeTable:
         return {"rows": rows, "dangling": dangling, "loops": loops}
 
     def numbers(self) -> tuple[AnyInts, AnyInts]:
-        """Return the rows of both ends of all edges, in any order, -1 where an end is no node."""
+        """Return the rows of both ends of all edges, in any order, -1 where an end is not a node."""
         query = f"SELECT coalesce(source, -1) AS source, coalesce(target, -1) AS target FROM ({self._numbered})"
         source, target = (np.empty(len(self.edges), np.min_scalar_type(-len(self.nodes))) for _ in range(2))
         start = 0

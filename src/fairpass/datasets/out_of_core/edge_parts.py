@@ -30,8 +30,8 @@ def write_part_edges(
     low, high = rows
     indptr = np.concatenate([[0], np.cumsum(degrees[low:high])])
     shape = (int(indptr[-1]),)
-    numbers = folder / "neighbours.npy"  # as columns they can be written only when the halo is known
-    place = np.zeros(len(degrees), np.int32)  # of each node among the columns; first: whether it is a neighbour
+    numbers = folder / "neighbours.npy"  # column indices can be written only when the halo is known
+    place = np.zeros(len(degrees), np.int32)  # each node's column; until the halo is known, whether it is a neighbour
     with ExitStack() as files:
         add_numbers = files.enter_context(new_npy(numbers, shape, np.min_scalar_type(-len(degrees))))
         if mean_weight is not None:
@@ -54,7 +54,7 @@ def write_part_edges(
 
 
 def _entries(pairs: Path, low: int, high: int, *, weighted: bool) -> str:
-    """Return the query of all edges into some rows, by row and by neighbour."""
+    """Return the query for all edges into some rows, sorted by row and neighbour."""
     table, weight = parquet(pairs), ", weight" if weighted else ""
     directions = [
         f"SELECT {own} AS row, {other} AS neighbour{weight} FROM {table} WHERE {own} BETWEEN {low} AND {high - 1}"

@@ -1,4 +1,4 @@
-"""DuckDB within a stated amount of memory, with its errors in our own words."""
+"""DuckDB with a limit on memory, and with its errors translated to ours."""
 
 import errno
 import os
@@ -17,18 +17,18 @@ from fairpass.files import atomic_path
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# DuckDB may have this share of the memory, and needs this much to do anything at all.
+# DuckDB may use this share of the memory, and needs at least this many bytes to work at all.
 _SHARE, LEAST = 0.75, 256_000_000
 _MOST = 10**18  # bytes; DuckDB cannot count much further
 _VECTOR = 2048  # rows that DuckDB handles at once
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-_SHOWN = 50  # characters of what was given
+_SHOWN = 50  # characters of a wrong argument
 _DISK_FULL = ("No space left on device", "max_temp_directory_size")
 
 
 class TooLittleMemoryError(DataError):
-    """The same work can go on with more memory."""
+    """The memory is too small; with more, the same work can continue."""
 
 
 def bytes_of(memory: str) -> int:
@@ -51,7 +51,7 @@ class Engine:
     @classmethod
     @contextmanager
     def open(cls, folder: Path, memory: int, others: int = 0) -> Iterator["Engine"]:
-        """Start DuckDB in what `others` leave of the memory; what does not fit goes to a directory in `folder`."""
+        """Start DuckDB with the memory that `others` leave; what does not fit goes to a directory in `folder`."""
         import duckdb
 
         connection = duckdb.connect()
@@ -109,16 +109,16 @@ class Engine:
 
 
 def text(value: object) -> str:
-    """Return a value as a text of SQL."""
+    """Return a value as a string literal of SQL."""
     return "'" + str(value).replace("'", "''") + "'"
 
 
 def name(column: str) -> str:
-    """Return the name of a column in SQL."""
+    """Return a column's name as an identifier of SQL."""
     return '"' + column.replace('"', '""') + '"'
 
 
 def parquet(path: Path, *, numbered: bool = False) -> str:
     """Return the table in one Parquet file; `numbered` adds the column `file_row_number`."""
-    literal = re.sub(r"([*?\[])", r"[\1]", str(path))  # no pattern for several files
+    literal = re.sub(r"([*?\[])", r"[\1]", str(path))  # escaped, as DuckDB reads patterns
     return f"read_parquet({text(literal)}, file_row_number = true)" if numbered else f"read_parquet({text(literal)})"

@@ -1,4 +1,4 @@
-"""Make the columns of a table readable one at a time: a text file becomes a Parquet file, a Parquet file stays."""
+"""Make the columns of a table readable one at a time: text files are converted to Parquet."""
 
 import codecs
 import gzip
@@ -72,7 +72,7 @@ def _header_of_parquet(path: Path) -> list[str]:
 
 
 class _TextOnDisk:
-    """A text file that is read from its beginning, twice: to look at it, and to write it as Parquet."""
+    """A text file that is read twice: to inspect it, and to write it as Parquet."""
 
     def __init__(self, path: Path, encoding: str | None, *, zipped: bool) -> None:
         self.path, self.zipped, self.where = path, zipped, repr(str(path))

@@ -1,4 +1,4 @@
-"""Labels, groups, split and features of a stored table of nodes, each column once through memory."""
+"""Labels, groups, split and features of a stored table of nodes, read one column at a time."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ from fairpass.datasets.splits import Split
 from fairpass.datasets.target_column import TargetColumn, TrainingLabels
 from fairpass.errors import DataError
 
-# Bytes: of the program; for each node of a column while it is encoded; and for each node at all times.
+# Bytes: for the program; per node while a column is encoded; and per node at all times.
 _PROGRAM, _COLUMN, _NUMBERS = 160_000_000, 120, 40
 
 _ENCODED: TypeAdapter[Any] = TypeAdapter(EncodedColumn)
@@ -55,7 +55,7 @@ def read_nodes(work: Work, table: StoredTable, options: TableOptions) -> NodeArr
 
 
 def write_ids(work: Work, table: StoredTable, options: TableOptions) -> Path:
-    """Write the ids of the nodes as numbers or as text, and return where."""
+    """Write the ids of the nodes as numbers or as text, and return the file."""
     path = work.path("node_ids.npy")
 
     def make() -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _plain_ids(ids: Column, *, typed: bool) -> tuple[np.dtype[Any], Iterator[NDA
 
 
 def _are_whole(ids: Column) -> bool:
-    """Return whether texts are whole numbers as Python writes them: "007" is not one, and beyond 64 bits none is."""
+    """Return whether texts are whole numbers as Python writes them: "007" is not, and no number beyond 64 bits is."""
     return bool(ids.str.fullmatch(r"0|-?[1-9][0-9]{0,17}").all())
 
 
@@ -138,12 +138,12 @@ def encoded_blocks(
 
 
 def memory_beside(rows: int) -> int:
-    """Return what is in memory while DuckDB works: this program, and a few numbers for each node."""
+    """Return the bytes in use while DuckDB works: this program, and a few numbers for each node."""
     return _PROGRAM + rows * _NUMBERS
 
 
 def check_memory(rows: int, memory: int) -> None:
-    """Refuse a table that is too large: one column of it has to fit, and later what is beside DuckDB."""
+    """Refuse a table that is too large: one column must fit in memory, and later DuckDB and what is beside it."""
     needed = max(_PROGRAM + rows * _COLUMN, memory_beside(rows) + LEAST)
     if needed > memory:
         got = f"(got {memory / 1e6:,.0f}MB)"

@@ -1,7 +1,8 @@
 """`fairpass partition`: from two tables of any size to a graph in parts on disk."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,12 @@ from fairpass.datasets.parts import (
     write_manifest,
     write_parts,
 )
-from fairpass.datasets.table_files import table_file
+from fairpass.datasets.table_files import PARQUET, table_file
 from fairpass.datasets.tables import table_provenance, text_columns
 from fairpass.errors import DataError
-from fairpass.files import PathLike
+from fairpass.files import PathLike, resolved
 from fairpass.locks import in_use
+from fairpass.plain_text import is_utf8
 
 _ROWS = 100_000  # rows of features that are handled at once: there may be many features
 _SHOWN = 200  # characters of a reason
@@ -61,16 +63,17 @@ def partition(
     progress: Progress | None = None,
     **options: Any,
 ) -> Manifest:
-    """Write the graph of two tables in parts to a directory, in a stated amount of memory.
+    """Write the graph of two tables in parts to a directory, in a given amount of memory.
 
-    The graph is that of `from_tables`. After an interruption, the same call goes on where it was; a directory of
-    another call is refused, and one that another process is filling is waited for. The tables are not changed.
+    The graph is that of `from_tables`. After an interruption, the same call continues where it stopped. The directory
+    of a different call is refused. If another process is filling the directory, this one waits. The tables are not
+    changed.
 
     Args:
         nodes: Table of nodes: a file that ends in .csv, .tsv (also .gz), .parquet or .pq.
         edges: Table of edges, likewise.
         directory: A new directory.
-        parts: In how many parts to cut the nodes, with about as many edges each.
+        parts: The number of parts to cut the nodes into, with about the same number of edges each.
         memory: How much memory to use, such as "500MB" or "8GB".
         progress: Called with the finished share, and what is done now.
         options: The fields of `TableOptions`, without `similarity` and `encoding`.
@@ -83,39 +86,71 @@ def partition(
         raise DataError(f"'parts' must be at least 1 (got {parts})")
     limit = bytes_of(memory)
     for name, source in (("nodes", nodes), ("edges", edges)):
-        table_file(source, name)  # raises if there is none
+        _, ending, _ = table_file(source, name)  # raises if there is none
+        if ending in PARQUET:  # read where it is; other tables are converted first
+            _check_utf8(name, source)
+    _check_utf8("out", resolved(directory))
     request = Request(Path(nodes), Path(edges), chosen, parts)
     out = Path(directory)
-    with in_use(out):
-        new = is_new(out)
-        folder = open_directory(out, request.document())
+    with _opened(out, request.document()) as (folder, new):
         if (out / MANIFEST).exists():
             shutil.rmtree(folder)
             return Manifest.read(out)
+        again = f"remove '{out}' to start again"
         try:
             return _Partition(request, out, Work(folder, progress), limit).run()
         except TooLittleMemoryError:
             raise
-        except DataError:
-            if new:
-                discard(out)
-            raise
+        except DataError as error:
+            if new or again in str(error):
+                raise
+            raise DataError(f"{error}; {again}") from None
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             if new:
                 raise
             reason = str(error).partition("\n")[0][:_SHOWN]
-            what = f"'{folder}' must be as an earlier session left it ({reason})"
-            raise DataError(f"{what}; remove '{out}' to start again") from error
+            raise DataError(f"'{folder}' must be as an earlier session left it ({reason}); {again}") from error
+
+
+def _check_utf8(name: str, path: PathLike) -> None:
+    if not is_utf8(path):
+        raise DataError(f"'{name}' must be a path in UTF-8, which DuckDB needs (got {str(path)!r})")
 
 
 def partition_graph(graph: GraphArrays, directory: PathLike, *, parts: int, made_from: Mapping[str, Any]) -> Manifest:
     """Write a graph that is in memory in parts; a directory that was made from anything else is refused."""
     out = Path(directory)
-    with in_use(out):
-        folder = open_directory(out, {"graph": dict(made_from), "parts": parts})
+    with _opened(out, {"graph": dict(made_from), "parts": parts}) as (folder, _):
         manifest = write_parts(graph, out, parts)
         shutil.rmtree(folder)
         return manifest
+
+
+@contextmanager
+def _opened(out: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[Path, bool]]:
+    """Yield the directory for the work, which no other process has, and whether it is new.
+
+    Input that is refused leaves nothing that was not there before. With too little memory, the work is kept: it can go
+    on with more.
+    """
+    made = [each for each in (out, *out.parents) if not each.exists()]
+    try:
+        with in_use(out):
+            new = is_new(out)
+            folder = open_directory(out, wanted)
+            try:
+                yield folder, new
+            except TooLittleMemoryError:
+                raise
+            except DataError:
+                if new:
+                    discard(out)
+                raise
+    except DataError:
+        for each in made:
+            with suppress(OSError):  # it is not empty
+                each.rmdir()
+        raise
 
 
 class _Partition:

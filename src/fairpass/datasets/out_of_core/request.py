@@ -44,7 +44,7 @@ def _identity(path: Path) -> dict[str, Any]:
 
 
 def discard(directory: Path) -> None:
-    """Remove all that a request has left, so that a corrected one can have the directory."""
+    """Remove everything that a request has written, so that a corrected one can use the directory."""
     for folder in (directory / _WORK, *directory.glob("part-*")):
         shutil.rmtree(folder, ignore_errors=True)
     (directory / _FILE).unlink(missing_ok=True)
@@ -55,9 +55,9 @@ def is_new(directory: Path) -> bool:
 
 
 def open_directory(directory: Path, wanted: Mapping[str, Any]) -> Path:
-    """Return the directory for the work on what is wanted, new or as an earlier session left it.
+    """Return the working directory of a request, new or as an earlier session left it.
 
-    A directory with anything else in it is refused.
+    A directory with any other content is refused.
     """
     path = directory / _FILE
     if path.exists():
@@ -76,7 +76,7 @@ def open_directory(directory: Path, wanted: Mapping[str, Any]) -> Path:
         write_document(path, {"kind": KIND, **wanted})
     work = directory / _WORK
     work.mkdir(exist_ok=True)
-    for unfinished in [*work.glob("**/.*.tmp"), *directory.glob("part-*/.*.tmp")]:  # of a session that was killed
-        unfinished.unlink()
+    for folder in [*work.glob("**/"), *directory.glob("part-*/")]:  # of a session that was killed
+        remove_left_over(folder)
     shutil.rmtree(work / SPILL, ignore_errors=True)
     return work

@@ -10,7 +10,7 @@ from fairpass.datasets.graph import Column
 from fairpass.datasets.table_files import Table
 from fairpass.datasets.text_tables import TextColumns, with_types
 
-_KEPT = 2  # columns in memory: the label and the sensitive attribute are asked for several times
+_KEPT = 2  # columns in memory: the label and the sensitive attribute are read several times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class StoredTable(Table):
 
     @classmethod
     def load(cls, name: str, about: dict[str, Any], text_columns: TextColumns = None) -> "StoredTable":
-        """Return a table that was imported, given what was found out about it."""
+        """Return a table that `import_table` has imported, given its result."""
         from pyarrow import parquet
 
         path = Path(about["path"])
@@ -49,7 +49,7 @@ class StoredTable(Table):
         return self._read[column]
 
     def forget(self) -> None:
-        """Give back the memory of the columns that were read."""
+        """Free the memory of the columns that were read."""
         self._read.clear()
 
     def _column(self, column: str) -> Column:

@@ -1,4 +1,4 @@
-"""Steps that are done once: each leaves its outcome in a file, and is not done again after an interruption."""
+"""Steps that are done once: each writes its outcome to a file, and is not repeated after an interruption."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ class _Step(Stored):
 
 
 class Work:
-    """The directory of a partition that is under way."""
+    """The working directory of an unfinished partition."""
 
     def __init__(self, folder: Path, progress: Progress | None = None) -> None:
         self.folder, self._progress = folder, progress
@@ -58,7 +58,7 @@ class Work:
         for name, expected in done.files.items() if made else ():
             file = self.folder.parent / name
             if not file.is_file() or stored_file(file) != expected:
-                raise DataError(f"'{file}' must be what an earlier session wrote (it has changed); {again}")
+                raise DataError(f"'{file}' must be what an earlier session wrote (it is not as in '{path}'); {again}")
         return done.outcome
 
     def path(self, name: str) -> Path:

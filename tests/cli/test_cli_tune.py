@@ -119,6 +119,7 @@ def test_interruption_says_where_it_goes_on(run: Run, tmp_path: Path, monkeypatc
     ("wrong", "code", "message"),
     [
         (("--budget", "soon"), 1, "--budget must be a time such as '90s', '10m' or '1h30m' (got 'soon')"),
+        (("--budget", "1" + "0" * 400 + "h"), 1, "--budget must be at most 87,840h (got '10000000000000000000...')"),
         (("--method", "gnc"), 1, "--method must be one of"),
         (("--method", "constant"), 1, "there must be something to vary for 'constant'"),
         (("--set", "weight=heavy"), 2, "'weight' must be a number or none (got 'heavy')"),

@@ -3,19 +3,23 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from sqlalchemy import create_engine, inspect
+from tests.methods.ingredients import small_graph
 from tests.trial import Trial
 from tests.tuning import sharing
 from torch_geometric.data import Data
@@ -23,8 +27,9 @@ from typer.testing import CliRunner
 
 from fairpass.cli.app import app
 from fairpass.errors import DataError
-from fairpass.tuning import Choice, Tuned, tune
+from fairpass.tuning import Choice, Progress, Tuned, tune
 from fairpass.tuning.database import connect, database_url, exclusive, masked
+from fairpass.tuning.study import open_study
 
 PATIENCE = 600  # seconds; about ten are needed
 
@@ -145,6 +150,30 @@ def test_urls(storage: str, url: str) -> None:
     assert database_url(storage) == url
 
 
+@pytest.mark.parametrize("name", ["plain", "a b%20{c}?#", os.fsdecode(b"\xff\xe4")])
+def test_a_file_may_have_any_name(name: str, tmp_path: Path) -> None:
+    storage = str(tmp_path / name / name)
+    with open_study("s", storage) as (study, _, lock), lock():
+        study.set_user_attr("a", 1)
+    with open_study("s", storage) as (study, _, _):
+        assert study.user_attrs["a"] == 1
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [Path(storage)]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite://", "sqlite:study.db://", "sqlite://study.db",
+     "sqlite:///file:study.db?mode=memory&uri=true"],
+)  # fmt: skip
+def test_a_database_in_memory_or_with_options_is_refused(
+    url: str, graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"'storage' must be a (path|file)"):
+        tune(graph, "gcn", budget=1, storage=url)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
@@ -162,16 +191,17 @@ def test_passwords_are_masked(message: str, shown: str) -> None:
 def test_a_lock_is_exclusive_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name, seconds in {"_WAIT": 0.5, "_PROMPT": 0.1}.items():
+    for name, seconds in {"_WAIT": 0.5, "PATIENCE": 0.1}.items():
         monkeypatch.setattr(f"fairpass.tuning.database.{name}", seconds)
-    engine = create_engine(f"sqlite:///{tmp_path}/study.db")
+    storage = f"{tmp_path}/study.db"
+    lock = partial(exclusive, storage, create_engine(database_url(storage)), "a")
 
     def hold() -> None:
-        with exclusive(engine, "a"):
+        with lock():
             pass
 
     with ThreadPoolExecutor(1) as thread:
-        with exclusive(engine, "a"), pytest.raises(DataError, match=r"'storage' must be free .* is using '.*study.db'"):
+        with lock(), pytest.raises(DataError, match=r"'storage' must be free .* is using '.*study.db'"):
             thread.submit(hold).result()
         assert [f"is using '{tmp_path}/study.db': waiting up to 0.5 s" in each for each in caplog.messages] == [True]
         thread.submit(hold).result()
@@ -203,15 +233,39 @@ def test_a_database_has_all_tables_or_is_not_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_interrupted_search_goes_on_as_if_nothing_had_happened(graph: Data, tmp_path: Path) -> None:
-    """Also if the very first batch is lost, and with it the default configuration."""
-    settings = {"budget": 10, "seeds": 1, "fixed": {"epochs": 2}, "space": {"hidden": Choice(*range(2, 40))}}
-    whole = tune(graph, "gcn", **settings)  # type: ignore[arg-type] # settings
+SEARCH: dict[str, Any] = {"budget": 14, "seeds": 1, "fixed": {"epochs": 2}, "space": {"hidden": Choice(*range(2, 40))}}
 
-    def interrupt(_: object) -> None:
-        raise KeyboardInterrupt
 
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            tune(graph, "gcn", storage=tmp_path / "study.db", callback=interrupt, **settings)  # type: ignore[arg-type] # settings
-    assert tune(graph, "gcn", storage=tmp_path / "study.db", **settings).points == whole.points  # type: ignore[arg-type] # settings
+def search_until(finished: int, storage: Path, number: int) -> None:
+    """Search until so many configurations are done and others are begun, and send this process a signal."""
+
+    def stop(progress: Progress) -> None:
+        if progress.finished >= finished:
+            signal.raise_signal(number)
+
+    tune(small_graph(), "gcn", storage=storage, callback=stop, **SEARCH)
+
+
+def interrupted(finished: int, storage: Path, work: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        search_until(finished, storage, signal.SIGINT)
+
+
+def killed(finished: int, storage: Path, work: Path) -> None:
+    assert Trial([finished, storage, signal.SIGKILL], work, search_until).outcome().code == -signal.SIGKILL
+
+
+@pytest.mark.usefixtures("reachable")
+@pytest.mark.parametrize("stop", [interrupted, killed])
+def test_a_stopped_search_goes_on_as_if_nothing_had_happened(
+    graph: Data, stop: Callable[[int, Path, Path], None], tmp_path: Path
+) -> None:
+    """Also if the very first batch is lost, twice, and with it the default configuration."""
+    storage = tmp_path / "study.db"
+    for finished, done in ((0, 0), (0, 0), (8, 8)):
+        stop(finished, storage, tmp_path / "work")
+        (name,) = optuna.get_all_study_names(f"sqlite:///{storage}")
+        trials = optuna.load_study(study_name=name, storage=f"sqlite:///{storage}").trials
+        assert sum(trial.state == TrialState.COMPLETE for trial in trials) == done
+    whole = tune(graph, "gcn", **SEARCH)
+    assert tune(graph, "gcn", storage=storage, **SEARCH).points == whole.points

@@ -1,9 +1,7 @@
 """The search: it finds, it keeps, it goes on, and it looks at validation only."""
 
 import copy
-import pickle
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,10 @@ from torch_geometric.data import Data
 from fairpass.errors import DataError
 from fairpass.methods import GAT
 from fairpass.metrics.evaluation import impact_ratio
-from fairpass.runs import Executor
-from fairpass.runs.executors.executor import Batch, Results, T, Work
+from fairpass.runs import executor_for
 from fairpass.training import EpochRecord, Training
 from fairpass.tuning import Budget, Choice, Integers, LogUniform, Progress, Tuned, tune
+from fairpass.tuning.claims import place_of
 from fairpass.tuning.search import _Prune
 from fairpass.tuning.strategies import Strategy
 
@@ -162,32 +160,27 @@ def test_first_population_has_the_shape_of_the_default(graph: Data, tmp_path: Pa
     assert len({each["num_layers"] for each in tried}) > 1
 
 
-class Elsewhere(Executor):
-    """Computes on copies, two batches at once as far as anybody knows, and shows nothing of the epochs."""
-
-    @property
-    def jobs(self) -> int:
-        return 2
-
-    def is_here(self, batches: int) -> bool:
-        return False
-
-    def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-        for batch in batches:
-            copied_work, copied_batch = pickle.loads(pickle.dumps((work, batch)))
-            yield batch, copied_work(data, copied_batch)
+def tried(storage: Path) -> list[dict[str, Any]]:
+    """Return the parameters of every trial of a study, also of those that were stopped early, by their places."""
+    (name,) = optuna.get_all_study_names(f"sqlite:///{storage}")
+    trials = optuna.load_study(study_name=name, storage=f"sqlite:///{storage}").trials
+    return [trial.params for trial in sorted(trials, key=place_of)]
 
 
-@pytest.mark.parametrize("method", ["gcn", "gat"])
-def test_search_elsewhere_finds_the_same(graph: Data, method: str) -> None:
-    settings: dict[str, Any] = {"budget": 5, "seeds": 2, "fixed": {"epochs": 3}, "strategy": "random"}
+@pytest.mark.usefixtures("forked_jobs")
+@pytest.mark.parametrize("method", ["gcn", "gat"])  # trained as a population, and alone
+def test_a_random_search_in_processes_tries_the_same(graph: Data, method: str, tmp_path: Path) -> None:
+    one, several = tmp_path / "one.db", tmp_path / "several.db"
+    settings: dict[str, Any] = {**QUICK, "budget": 10, "strategy": "random"}
     progress: list[Progress] = []
-    here = tune(graph, method, **settings)
-    there = tune(graph, method, **settings, executor=Elsewhere(), callback=progress.append)
-    assert settings_of(there) == settings_of(here)
-    for mine, other in zip(here.points, there.points, strict=True):
-        assert other.validation == pytest.approx(mine.validation, abs=1e-6)
-    assert [(each.finished, each.training) for each in progress] == [(0, 5)]  # also those that train alone
+    here = tune(graph, method, storage=one, **settings)
+    there = tune(graph, method, storage=several, executor=executor_for(2), callback=progress.append, **settings)
+    assert tried(several) == tried(one)
+    assert (len(tried(one)), len(there.points), there.pruned) == (10, 10, 0)  # nothing is stopped early elsewhere
+    found = {str(there.values(point)): point.validation for point in there.points}
+    for point in here.points:
+        assert found[str(here.values(point))] == pytest.approx(point.validation, abs=1e-6)
+    assert [(each.finished, each.training) for each in progress] == [(0, 8), (8, 2)]  # also those that train alone
 
 
 def test_progress_counts(graph: Data) -> None:
@@ -255,7 +248,16 @@ def test_what_does_worse_than_the_others_is_given_up() -> None:
     ("wrong", "message"),
     [
         ({"strategy": "bayes"}, "'strategy' must be one of ('tpe', 'motpe', 'nsga2', 'random', 'grid') (got 'bayes')"),
-        ({"seeds": 0}, "'seeds' must be a number of at least 1, or different seeds (got 0)"),
+        ({"seeds": 0}, "'seeds' must be at least 1 (got 0)"),
+        ({"seeds": float("nan")}, "'seeds' must be a whole number (got nan)"),
+        ({"seeds": 2.0}, "'seeds' must be a whole number (got 2.0)"),
+        ({"seeds": "12"}, "'seeds' must be a whole number (got '1')"),
+        ({"seeds": []}, "'seeds' must be a number of at least 1, or different seeds (got [])"),
+        ({"seeds": [0, -1]}, "'seeds' must be at least 0 (got -1)"),
+        ({"seeds": [2**70]}, "'seeds' must be at most 4,294,967,295 (got 1180591620717411303424)"),
+        ({"seed": -1}, "'seed' must be at least 0 (got -1)"),
+        ({"seed": 2**70}, "'seed' must be at most 4,294,967,295 (got 1180591620717411303424)"),
+        ({"seed": 0.5}, "'seed' must be a whole number (got 0.5)"),
         ({"seeds": [1, 1]}, "'seeds' must be a number of at least 1, or different seeds (got [1, 1])"),
         ({"budget": "soon"}, "'budget' must be a time such as"),
         ({"strategy": "grid"}, "'learning_rate' must be a Choice or Integers for the strategy 'grid'"),

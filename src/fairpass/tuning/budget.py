@@ -9,6 +9,7 @@ from fairpass.parameters import check_count
 _TIME = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
 _LONGEST = 10 * 366 * 24 * 3600  # seconds: ten years
+_SHOWN = 20  # characters of a time that is longer
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,12 @@ class Budget:
     def __post_init__(self) -> None:
         if self.trials is None and self.seconds is None:
             raise ValueError("'budget' must limit the trials or the time (got neither)")
-        if self.trials is not None and (isinstance(self.trials, bool) or not self.trials >= 1):
-            raise ValueError(f"'trials' must be a whole number of at least 1 (got {self.trials!r})")
         if self.trials is not None:
             check_count("trials", self.trials)
         if self.seconds is not None and not 0 < self.seconds < inf:
             raise ValueError(f"'seconds' must be positive and finite (got {self.seconds})")
         if self.seconds is not None and self.seconds > _LONGEST:
-            raise ValueError(f"'budget' must be at most {_LONGEST // 3600:,}h (got {self.seconds / 3600:,.4g}h)")
+            raise ValueError(f"'seconds' must be at most {_LONGEST:,} (got {self.seconds:,.4g})")
 
     @classmethod
     def of(cls, budget: "Budget | int | str") -> "Budget":
@@ -43,6 +42,7 @@ class Budget:
             return cls(seconds=parse_time(budget))
         if isinstance(budget, bool) or not isinstance(budget, int):
             raise ValueError(f"'budget' must be a number of trials or a time such as '10m' (got {budget!r})")
+        check_count("budget", budget)
         return cls(trials=budget)
 
 
@@ -53,4 +53,7 @@ def parse_time(text: str) -> float:
     total = 3600 * hours + 60 * minutes + seconds
     if not total:
         raise ValueError(f"'budget' must be a time such as '90s', '10m' or '1h30m' (got {text!r})")
+    if total > _LONGEST:
+        got = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise ValueError(f"'budget' must be at most {_LONGEST // 3600:,}h (got {got!r})")
     return total

@@ -1,7 +1,7 @@
-"""Which configurations a search takes: none twice, and no more than asked for, however many searches share a study.
+"""Claim configurations for a search: none twice, and no more than requested, however many searches share a study.
 
-Every trial has a place, and all that is random about its configuration depends on the place. A trial that is lost gives
-its place back, so an interrupted search proposes what it would have proposed without the interruption.
+Every trial has a place, a number on which everything random in its configuration depends. A lost trial gives its place
+back, so a resumed search proposes what it would have proposed without the interruption.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from fairpass.tuning.spaces import Configurations
 from fairpass.tuning.strategies import SeededSampler, distribution
 from fairpass.tuning.study import OWNER, give_up, give_up_lost
 
-ERROR = "error"  # why a trial failed, if for a reason of its own
+ERROR = "error"  # why a trial failed; lost trials do not have this attribute
 _PLACE = "place"
 
 
@@ -27,7 +27,7 @@ def place_of(trial: FrozenTrial) -> int:
 
 
 def is_finished(trial: FrozenTrial) -> bool:
-    """Return whether a trial counts: it is complete, stopped early, or failed for a reason of its own."""
+    """Return whether a trial counts: it is complete, stopped early, or failed with an error."""
     return trial.state in (TrialState.COMPLETE, TrialState.PRUNED) or ERROR in trial.user_attrs
 
 
@@ -38,7 +38,7 @@ def finished(study: Study) -> list[FrozenTrial]:
 def in_batches(
     grid: Sequence[Mapping[str, Any]], configurations: Configurations, batch: int
 ) -> list[Mapping[str, Any]]:
-    """Return a grid in the order of its places: up to `batch` of one shape in a row, so that they train together."""
+    """Return a grid reordered: up to `batch` configurations of one shape follow each other, to train together."""
     left, ordered = list(grid), list[Mapping[str, Any]]()
     while left:
         first = left[0]
@@ -60,9 +60,9 @@ class Claims:
     configurations: Configurations
     sampler: SeededSampler
     grid: Sequence[Mapping[str, Any]] | None  # the configuration of each place; None: the sampler proposes
-    limit: int | None  # trials of the study, of all searches
-    batch: int  # trials that are begun at once, at most
-    side_by_side: bool = False  # whether also those that train alone are begun in batches
+    limit: int | None  # most trials of the study, over all searches
+    batch: int  # most trials that are begun at once
+    side_by_side: bool = False  # whether configurations that train alone are begun in batches, too
     others: int = 0  # trials of other searches that were running when trials were last begun
 
     def take(self, size: int) -> list[Trial]:
@@ -71,11 +71,11 @@ class Claims:
         varied = {name: distribution(each) for name, each in self.configurations.varied.items()}
         try:
             with self.lock():
-                # Others sign theirs before they release the lock, unless they are killed.
+                # Searches sign their trials before they release the lock, so unsigned ones are of a killed search.
                 begun = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
                 give_up(self.study, [trial.number for trial in begun if OWNER not in trial.user_attrs])
                 give_up_lost(self.study)
-                # In one look: between two of them a running trial may become a finished one, and be in neither.
+                # Read all trials at once: between two reads a running trial could finish and appear in neither.
                 trials = self.study.get_trials(deepcopy=False)
                 taken = [each for each in trials if is_finished(each) or each.state == TrialState.RUNNING]
                 self.others = sum(each.state == TrialState.RUNNING for each in taken)
@@ -100,7 +100,7 @@ class Claims:
         return claimed
 
     def _prescribe(self, claimed: Sequence[Trial], place: int) -> Mapping[str, Any] | None:
-        """Return the values that the next trial must have; None if what comes next in the grid has another shape."""
+        """Return the values that the next trial must have; None if the next one in the grid has another shape."""
         shape = {}
         if claimed and not self.configurations.classifier(claimed[0].params).trains_alone:
             shape = {name: claimed[0].params[name] for name in self.configurations.shape()}
@@ -112,6 +112,6 @@ class Claims:
             return default  # so that the result is never worse than without a search
         alone = self.configurations.classifier(default).trains_alone
         if not claimed and not alone and place < self.batch:
-            # The first population has the default's shape, also if the default was trained alone, to measure its time.
+            # The first population has the default's shape, even if the default was trained alone to measure its time.
             return {name: default[name] for name in self.configurations.shape() if name in default}
         return shape

@@ -1,6 +1,7 @@
 """The database of a study: its URL, the connection, and a lock for what only one search may do at a time."""
 
 import hashlib
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -20,32 +21,33 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from fairpass.errors import DataError
 from fairpass.files import atomic_path
 from fairpass.locks import Locks, lock_file
+from fairpass.tuning.storage import PATIENCE
 
 _SQLITE = "sqlite:///"
 _REACHABLE = 10  # seconds until a server without an answer counts as wrong
 _FILES, _PAGE = 4, 1 << 14  # files that SQLite may need at once, with their locks, and bytes of each
-_PROMPT = 3  # seconds after which waiting is said
 _WAIT = 60  # seconds, while others write or hold the lock
 
 
 def connect(storage: str) -> RDBStorage:
     """Open the database at a URL, or the SQLite file at a path, and create Optuna's tables if it has none."""
-    url = database_url(storage)
+    url, file = database_url(storage), sqlite_file(storage)
     options: dict[str, Any] = {}
-    if url.startswith(_SQLITE):
-        path = unquote(url.removeprefix(_SQLITE))
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        # By its path, which may have marks that mean something in a URL.
-        options = {"creator": partial(sqlite3.connect, path, timeout=_WAIT, check_same_thread=False)}
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # By its path, which may have characters that mean something in a URL, or are not UTF-8.
+        options = {"creator": partial(sqlite3.connect, file, timeout=_WAIT, check_same_thread=False)}
     engine = None
     try:
         if make_url(url).get_backend_name() in _LOCKS:
             options = {"connect_args": {"connect_timeout": _REACHABLE}}
         engine = create_engine(url, **options)
-        with exclusive(engine, "tables"):  # processes that create them at the same time get in each other's way
-            if url.startswith(_SQLITE):
-                _create(Path(path))
-            return RDBStorage(url.replace("{", "{{").replace("}", "}}"), engine_kwargs=options)  # it formats the URL
+        with exclusive(storage, engine, "tables"):  # processes that create them at the same time would collide
+            if file is not None:
+                _create(file)
+            template = url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
+            with readable(storage):
+                return RDBStorage(template, engine_kwargs=options)
     except DataError:
         raise
     except DBAPIError as error:
@@ -58,6 +60,16 @@ def connect(storage: str) -> RDBStorage:
     finally:
         if engine is not None:
             engine.dispose()
+
+
+@contextmanager
+def readable(storage: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Name the database if what is read from it within this context is not what a search wrote."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+        shown = masked(repr(os.fspath(storage or "")))
+        raise DataError(f"'storage' must be a database of studies (got {shown}, damaged: {error})") from error
 
 
 def _create(path: Path) -> None:
@@ -83,26 +95,38 @@ def _without_journal(path: Path) -> sqlite3.Connection:
 
 def check_writable(storage: str) -> None:
     """Raise the system's own error if the directory of an SQLite file takes no files: SQLite does not say why."""
-    url = database_url(storage)
-    if url.startswith(_SQLITE):
-        path = Path(unquote(url.removeprefix(_SQLITE)))
+    file = sqlite_file(storage)
+    if file is not None:
         try:
             with ExitStack() as stack:
                 for _ in range(_FILES):
-                    stack.enter_context(TemporaryFile(dir=path.parent)).write(bytes(_PAGE))
+                    stack.enter_context(TemporaryFile(dir=file.parent)).write(bytes(_PAGE))
         except OSError as error:
-            raise OSError(error.errno, error.strerror, str(path)) from None
+            raise OSError(error.errno, error.strerror, str(file)) from None
 
 
 def database_url(storage: str) -> str:
     """Return the URL of a path, or a URL with the driver that fairpass[postgresql] installs."""
     if "://" not in storage:
-        return f"{_SQLITE}{quote(storage)}"
+        return f"{_SQLITE}{quote(os.fsencode(storage))}"
     scheme, _, rest = storage.partition("://")
     if scheme in ("postgresql", "postgres"):
         # SQLAlchemy's own choice is an older driver; it is left to those who have only that.
         scheme = "postgresql" if find_spec("psycopg") is None and find_spec("psycopg2") else "postgresql+psycopg"
     return f"{scheme}://{rest}"
+
+
+def sqlite_file(storage: str) -> Path | None:
+    """Return the SQLite file at a path or URL, or None for any other database."""
+    if "://" not in storage:
+        return Path(storage)
+    scheme, _, place = storage.partition("://")
+    if scheme.partition("+")[0] != "sqlite":
+        return None
+    name = place.removeprefix("/")
+    if name in ("", ":memory:") or name == place or "?" in name:
+        raise ValueError(f"'storage' must be a path, or sqlite:///PATH without options (got {storage!r})")
+    return Path(unquote(name, errors="surrogateescape"))
 
 
 def masked(message: str) -> str:
@@ -115,13 +139,14 @@ def _mask(found: "re.Match[str]") -> str:
 
 
 @contextmanager
-def exclusive(engine: Engine, name: str) -> Iterator[None]:
+def exclusive(storage: str, engine: Engine, name: str) -> Iterator[None]:
     """Do something as the only process that has the lock of this name; it is free again if a process is killed.
 
-    SQLite has one lock for all names, a file beside its own. Other databases than it, PostgreSQL and MySQL have none.
+    An SQLite file has one lock for all names, beside it. PostgreSQL and MySQL have locks; other databases have none.
     """
-    if engine.dialect.name == "sqlite" and engine.url.database not in (None, "", ":memory:"):
-        with _locked_file(Path(str(engine.url.database))):
+    file = sqlite_file(storage)
+    if file is not None:
+        with _locked_file(file):
             yield
     elif engine.dialect.name in _LOCKS:
         with _locked_session(engine, name):
@@ -166,7 +191,7 @@ def _locked_file(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             note = f"is using '{path}': waiting up to {_WAIT:g} s"
-            lock = Locks(lock_file(path)).hold("study", lambda who: f"{who} {note}", patience=_PROMPT, timeout=_WAIT)
+            lock = Locks(lock_file(path)).hold("study", lambda who: f"{who} {note}", patience=PATIENCE, timeout=_WAIT)
             stack.enter_context(lock)
         except TimeoutError as error:
             raise DataError(f"'storage' must be free within {_WAIT} s ({error} is using '{path}')") from None

@@ -1,4 +1,4 @@
-"""The search: configurations are proposed in batches, each is trained with several seeds, and none is lost."""
+"""The search: configurations are proposed in batches, and each is trained with several seeds."""
 
 import hashlib
 import logging
@@ -7,7 +7,7 @@ import os
 import random
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean
@@ -27,27 +27,28 @@ from fairpass.methods import NodeClassifier
 from fairpass.methods.estimator import SpaceKind
 from fairpass.metrics.catalog import SELECTION
 from fairpass.metrics.evaluation import impact_ratio
-from fairpass.parameters import MOST_SEEDS, check_count
+from fairpass.parameters import MOST_SEEDS, check_count, check_seed
 from fairpass.runs.executors import Executor
 from fairpass.runs.population import BATCH_ROWS, MemberCallback, fit_all
 from fairpass.training import EpochRecord, Task, fingerprint
 from fairpass.training.tensors import to_json
 from fairpass.tuning.budget import Budget
 from fairpass.tuning.claims import ERROR, Claims, finished, in_batches, place_of
+from fairpass.tuning.database import readable
 from fairpass.tuning.front import IMPACT_RATIO, Point, choose
 from fairpass.tuning.result import Tuned
 from fairpass.tuning.spaces import Configurations, Space, combinations, space_of
 from fairpass.tuning.strategies import SeededSampler, Strategy, directions, values
-from fairpass.tuning.study import give_up, open_study, readable
+from fairpass.tuning.study import give_up, open_study
 
 logger = logging.getLogger(__name__)
 
 _BATCH = 8  # configurations, at most: with more, a strategy would have to propose too many without feedback
-_HOPELESS = 3  # after this many failures and no success, the configurations are not to blame
-_SPARED = 5  # the first trials are never stopped early, nor is any in the first quarter of its epochs
+_HOPELESS = 3  # failures without a success after which the search ends: configurations are not the cause
+_SPARED = 5  # trials that are never stopped early; later ones are not stopped in the first quarter of epochs
 _LOOKS = 20  # how often the pruner looks at a trial
-_OFTEN, _POLL = 0.1, 0.5  # seconds between two reports of progress, and between two looks at whether others are done
-_OUTCOME = "outcome"  # is kept with a trial
+_OFTEN, _POLL = 0.1, 0.5  # seconds between progress reports, and between checks whether other searches are done
+_OUTCOME = "outcome"  # attribute of a trial
 
 
 @dataclass(frozen=True)
@@ -93,22 +94,19 @@ def tune(
         strategy: `"tpe"` maximises `AUC + F1 + ACC - DP - EO`; `"motpe"` (also TPE) and `"nsga2"` look for the whole
             front of utility and unfairness; `"random"`; `"grid"` tries every combination, in random order.
         seed: of the strategy's random numbers.
-        executor: where to train; by default in this process. Elsewhere nothing is stopped early.
+        executor: where to train; by default in this process. In other processes, no trial is stopped early.
     """
     if strategy not in get_args(Strategy):
         raise ValueError(f"'strategy' must be one of {get_args(Strategy)} (got {strategy!r})")
     limit = Budget.of(budget)
-    if isinstance(seeds, int):
-        check_count("seeds", seeds, 0, MOST_SEEDS)
-    used = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not used or len(set(used)) < len(used):
-        raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")
+    used = _seeds(seeds)
+    check_seed("seed", seed)
     kind: SpaceKind = "grid" if strategy == "grid" else "recommended"
     configurations = Configurations.of(method, space_of(method, kind) if space is None else space, fixed or {})
     grid = None
     if strategy == "grid":
         grid = list(combinations(configurations.varied))
-        random.Random(seed).shuffle(grid)  # so that any part of it is spread over all of it
+        random.Random(seed).shuffle(grid)  # so that any part of it is a random sample of the grid
     goals = list(directions(strategy))
     settings = {**configurations.describe(), "seeds": list(used), "directions": goals}
     graph = fingerprint(data)
@@ -141,6 +139,18 @@ def tune(
         )
 
 
+def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(seeds, Iterable):
+        used = tuple(seeds)
+        for each in used:
+            check_seed("seeds", each)
+        if not used or len(set(used)) < len(used):
+            raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")
+        return tuple(map(int, used))  # numpy's have no place in JSON
+    check_count("seeds", seeds, most=MOST_SEEDS)
+    return tuple(range(seeds))
+
+
 @dataclass
 class _Search:
     """One process's part of a study: ask, train with all seeds, tell, until the budget is used."""
@@ -167,7 +177,7 @@ class _Search:
             if batch:
                 self._train(batch)
             elif self.claims.others and self._seconds_left() >= self.seconds_each:
-                # Others work on the rest; if that gets lost, it is ours to do.
+                # Other searches are trying the rest. If one of them is killed, its trials are tried here.
                 if not told:
                     number = f"{self.claims.others} configuration{'' if self.claims.others == 1 else 's'}"
                     logger.warning("waiting for %s that another search is trying", number)
@@ -192,10 +202,10 @@ class _Search:
         return [trial.user_attrs[ERROR] for trial in self.trials() if ERROR in trial.user_attrs]
 
     def _in_time(self) -> int:
-        """Return how many configurations there is time to train next."""
+        """Return how many configurations to train next in the time that is left."""
         if self.budget.seconds is None:
             return self.claims.batch
-        # How long the first one takes is not known, but there has to be one.
+        # The time that the first one takes is unknown, but one is trained in any case.
         fitting = int(self._seconds_left() / self.seconds_each) if self.seconds_each else 1
         return min(self.claims.batch, fitting)
 
@@ -239,7 +249,7 @@ class _Search:
         finished_before, epochs = len(finished(self.study)), models[0].training.epochs
         done = [0] * len(models)
         if self.claims.side_by_side:
-            self._report(finished_before, len(batch), 0.0)  # the only one: nothing is seen of the epochs
+            self._report(finished_before, len(batch), 0.0)  # the only report: other processes do not report epochs
         can_prune = models[0].trains_alone and len(self.study.directions) == 1
         prune = _Prune(batch[0], models[0]) if can_prune else None
 
@@ -265,7 +275,7 @@ class _Search:
 
 
 class _Prune:
-    """Stops a trial if its first seed, so far, does worse than the median of earlier trials."""
+    """Stops a trial if its first seed has done worse so far than the median of earlier trials."""
 
     def __init__(self, trial: Trial, model: NodeClassifier) -> None:
         self.trial, self.best = trial, -math.inf

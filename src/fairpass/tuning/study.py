@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Lock, Thread
 from typing import Any
 
 import optuna
@@ -22,31 +22,39 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import DBAPIError
 
 from fairpass.errors import DataError
-from fairpass.tuning.database import check_writable, connect, exclusive, masked
+from fairpass.tuning.database import check_writable, connect, exclusive, masked, readable
 from fairpass.tuning.storage import DatabaseStorage
 
 BEAT, GRACE = 10.0, 60.0  # seconds between signs of life, and after which a search without one counts as dead
 OWNER, _ALIVE = "owner", "alive"  # attributes of a trial and of the study
 
 
-Lock = Callable[[], AbstractContextManager[None]]
+Exclusive = Callable[[], AbstractContextManager[None]]
 
 
 @contextmanager
-def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any) -> Iterator[tuple[Study, str, Lock]]:
+def open_study(
+    name: str, storage: str | os.PathLike[str] | None, **options: Any
+) -> Iterator[tuple[Study, str, Exclusive]]:
     """Begin a study or continue one; yield it, the name of this search in it, and the lock that its searches share.
 
     `storage` is a database URL or the path of an SQLite file, None for memory; `options` go to `optuna.create_study`.
     """
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    backend = None
+    backend: InMemoryStorage | DatabaseStorage | None = None
     try:
-        backend = InMemoryStorage() if storage is None else DatabaseStorage(connect(os.fspath(storage)))
-        lock = partial(exclusive, backend.engine, name) if isinstance(backend, DatabaseStorage) else nullcontext
+        lock: Exclusive = nullcontext
+        if storage is None:
+            backend = InMemoryStorage()
+        else:
+            place = os.fspath(storage)
+            backend = DatabaseStorage(connect(place))
+            lock = partial(exclusive, place, backend.engine, name)
         with lock(), readable(storage):
             study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
             study.get_trials(deepcopy=False)  # all that is stored is decoded here, and remembered
+            give_up_lost(study)
         with signs_of_life(study) as owner:
             yield study, owner, lock
     except (StorageInternalError, DBAPIError) as error:
@@ -58,16 +66,6 @@ def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any
         if isinstance(backend, DatabaseStorage):
             backend.close()
         optuna.logging.set_verbosity(level)
-
-
-@contextmanager
-def readable(storage: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Name the database if what is read from it within this context is not what a search wrote."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        shown = masked(repr(os.fspath(storage or "")))
-        raise DataError(f"'storage' must be a database of studies (got {shown}, damaged: {error})") from error
 
 
 def _reason(error: BaseException) -> str:
@@ -85,10 +83,11 @@ def signs_of_life(study: Study) -> Iterator[str]:
     """Note in the study from time to time that this search is alive; yield its name."""
     # The last part, because process ids are reused.
     owner = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
-    stop, name = Event(), f"{_ALIVE} {owner}"
+    name, searching = f"{_ALIVE} {owner}", Lock()  # plain: what signals can do to an `Event` is said in storage.py
+    searching.acquire()
 
     def beat() -> None:
-        while not stop.wait(BEAT):
+        while not searching.acquire(timeout=BEAT):
             with suppress(OptunaError):  # a lost sign does no harm: there will be another
                 study.set_user_attr(name, time.time())
 
@@ -98,7 +97,7 @@ def signs_of_life(study: Study) -> Iterator[str]:
     try:
         yield owner
     finally:
-        stop.set()
+        searching.release()
         thread.join()
 
 

@@ -185,8 +185,8 @@ def test_all_methods_are_meant_by_default(
     ("arguments", "message"),
     [
         (["--methods", "gcn,gnc"], "Error: 'method' must be one of constant, gcn"),
-        (["--seeds", "0"], "Invalid value for '--seeds'"),
-        (["--jobs", "0"], "Invalid value for '--jobs'"),
+        (["--seeds", "0"], "--seeds must be at least 1 (got 0)"),
+        (["--jobs", "0"], "--jobs must be at least 1 (got 0)"),
         (["--jobs", "2", "--report", "x"], "--report cannot be used with --jobs"),
         (["--executor", "ray", "--report", "x"], "--report cannot be used with --executor"),
     ],

@@ -50,6 +50,17 @@ def test_several_as_json(run_json: Callable[..., Any], evidence: Evidence, tmp_p
     assert out.read_text().count("<article") == 2
 
 
+def test_a_model_card_replaces_neither_results_nor_the_page(run: Run, evidence: Evidence, tmp_path: Path) -> None:
+    file = evidence.save(tmp_path / "runs")
+    before = file.read_bytes()
+    for out, card in (("page.html", file), ("page.html", "page.json"), ("card.html", "./card.html")):
+        result = run("report", tmp_path / "runs", "--out", tmp_path / out, "--model-card", tmp_path / card)
+        assert result.exit_code == 1
+        assert "--model-card must be a file for Markdown, beside --out (got" in result.stderr
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file.parent]
+
+
 def test_a_model_card(run: Run, evidence: Evidence, tmp_path: Path) -> None:
     evidence.save(tmp_path / "runs" / "a")
     card, out = tmp_path / "card.md", tmp_path / "report.html"

@@ -134,6 +134,21 @@ def test_options_that_contradict_each_other(run: Run, tmp_path: Path, limit: str
     assert f"--fairness and {limit} must not be given together (got 0.5 and 0.05)" in said
 
 
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        ("0", "--budget must be at least 1 (got 0)"),
+        ("1" + "0" * 30, f"--budget must be at most 1,000,000 (got 1{'0' * 30})"),
+        ("1" + "0" * 400 + "h", "--budget must be at most 87,840h (got '10000000000000000000...')"),
+        ("9" * 5000, "--budget must be a time such as '90s', '10m' or '1h30m'"),
+    ],
+)
+def test_a_budget_that_cannot_be_used(run: Run, tmp_path: Path, budget: str, message: str) -> None:
+    result = run("run", write_project(tmp_path), "--budget", budget)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {message}")
+
+
 def test_the_model_predicts_for_others(run: Run, folder: Path) -> None:
     others = applicants().drop(columns="decision").iloc[::-1]
     others.to_csv(folder / "others.csv", index=False)

@@ -1,5 +1,6 @@
 """Predictions as a table and as a file."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ from torch_geometric.data import Data
 from fairpass.datasets import join
 from fairpass.errors import DataError
 from fairpass.methods import GCN, GMMD, Constant
-from fairpass.projects.predictions import prediction_table, write_table
+from fairpass.projects.predictions import prediction_table, read_table, write_table
 
 
 def test_two_labels_have_one_score() -> None:
@@ -74,6 +75,13 @@ def test_formats(tmp_path: Path, ending: str) -> None:
     path = write_table(table, tmp_path / f"found{ending}")
     read = pd.read_csv(path) if ending == ".csv" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(read, table)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_path_need_not_be_utf_8(tmp_path: Path, ending: str) -> None:
+    table = pd.DataFrame({"node": ["a"], "score": [0.5]})
+    path = write_table(table, tmp_path / os.fsdecode(b"x\xff") / f"found{ending}")
+    pd.testing.assert_frame_equal(read_table(path), table)
 
 
 def test_unknown_format(tmp_path: Path) -> None:

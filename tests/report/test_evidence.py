@@ -41,7 +41,7 @@ def test_several_are_found_below_a_directory(evidence: Evidence, tmp_path: Path)
     ("content", "message"),
     [
         ("Dear all", "damaged or not one: Expecting value"),
-        ('{"kind": "fairpass comparison"}', "it is a fairpass comparison"),
+        ('{"kind": "fairpass comparison"}', "its kind is 'fairpass comparison'"),
         ('{"kind": "fairpass evidence", "format": 99}', "it has format 99, and this version reads 1"),
         ('{"kind": "fairpass evidence", "format": 1, "title": "x"}', "damaged or not one: 'question'"),
         ("[1, 2]", "damaged or not one"),
@@ -76,7 +76,7 @@ def test_a_truncated_file_is_refused(evidence: Evidence, tmp_path: Path) -> None
 
 
 def test_the_page_is_not_written_over_its_figures(evidence: Evidence, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"'path' must not end in \.json"):
+    with pytest.raises(DataError, match=r"'out' must not end in \.json"):
         write_report([evidence], tmp_path / "report.json")
 
 

@@ -308,3 +308,15 @@ def test_what_these_people_cannot_show_is_said(evidence: Evidence) -> None:
 def test_the_page_must_not_replace_its_evidence(evidence: Evidence, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"its figures would replace evidence\.json"):
         write_report([evidence], tmp_path / "evidence.html")
+
+
+@pytest.mark.parametrize("found", ['{"kind": "fairpass comparison"}', "[]", ""])
+def test_the_figures_replace_figures_only(evidence: Evidence, tmp_path: Path, found: str) -> None:
+    results = tmp_path / "german.json"
+    results.write_text(found)
+    with pytest.raises(DataError, match=r"'out' must have another name: its figures would replace german\.json"):
+        write_report([evidence], tmp_path / "german.html")
+    assert results.read_text() == found
+    assert list(tmp_path.iterdir()) == [results]
+    for _ in range(2):
+        write_report([evidence], tmp_path / "report.html")

@@ -134,6 +134,8 @@ def report(
                 "the evidence has no people to include: collect it again with --include-people (of `fairpass run` or "
                 "`fairpass compare`)"
             )
+        if model_card is not None:
+            _check_place(model_card, out)
         page = write_report(evidences, out, include_people=include_people)
         if model_card is not None:
             write_model_card(evidences[0], model_card)
@@ -144,6 +146,12 @@ def report(
     print_line(f"The report is {page}, and its figures are in {figures}.")
     if model_card is not None:
         print_line(f"The model card is {model_card}.")
+
+
+def _check_place(model_card: Path, out: Path) -> None:
+    """Raise `DataError` if the model card would replace the page, its figures, or results."""
+    if model_card.suffix == ".json" or model_card.resolve() == out.resolve():
+        raise DataError(f"--model-card must be a file for Markdown, beside --out (got {str(model_card)!r})")
 
 
 def keep(

@@ -19,6 +19,8 @@ from fairpass.projects.sections import Choice, Tuning
 if TYPE_CHECKING:
     from fairpass.projects.pipeline import Event
 
+_DIGITS = 1000  # Python reads no numbers of more than some thousand
+
 # The steps of the library, without importing torch; a test compares them.
 StepName = Literal["load", "audit", "tune", "train", "evaluate", "report", "predict"]
 
@@ -29,7 +31,8 @@ class SettingsOptions:
     def __init__(self, **values: Any) -> None:
         self.choice = {name: values.pop(name) for name in Choice.model_fields}
         budget = values["budget"]
-        self.tuning = {**values, "budget": int(budget) if budget and budget.isdecimal() else budget}
+        is_number = budget and budget.isdecimal() and len(budget) <= _DIGITS
+        self.tuning = {**values, "budget": int(budget) if is_number else budget}
 
     @staticmethod
     def parameters() -> list[inspect.Parameter]:

@@ -4,14 +4,15 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError, ValidationInfo
 
 from fairpass.datasets.options import TableOptions
 from fairpass.errors import FairpassError, did_you_mean, respelled, validation_message
-from fairpass.plain_text import as_name, check_name, escaped
+from fairpass.plain_text import as_name, check_name, check_path, escaped
 from fairpass.projects.sections import (
     LIMIT_NAMES,
     SECTIONS,
@@ -54,17 +55,24 @@ def _directory_name(name: str) -> str:
     return check_name("name", name)
 
 
+def _path(path: str, field: ValidationInfo) -> str:
+    return check_path(str(field.field_name), path)
+
+
+_PathText = Annotated[str, AfterValidator(_path)]
+
+
 class Config(Settings):
     """A project; paths are relative to `folder`, the directory of its settings file."""
 
     folder: Path
     file: str
     name: Annotated[str, AfterValidator(_directory_name)]
-    directory: str | None = None
+    directory: _PathText | None = None
     question: str = ""
-    nodes: str
+    nodes: _PathText
     """Table of nodes, one row per node: .csv, .tsv, .jsonl (also .gz) or .parquet."""
-    edges: str | None = None
+    edges: _PathText | None = None
     """Table of edges, one row per edge: .csv, .tsv, .jsonl (also .gz) or .parquet."""
     tables: TableOptions
     choice: Choice
@@ -121,12 +129,13 @@ def load_config(path: str | Path) -> Config:
         raise ConfigError(f"there is no file {str(path)!r}: `fairpass init` writes one")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of numbers that are too long, and of lists in lists in lists
         raise ConfigError(f"{str(path)!r} is not a TOML file: {error}") from None
     _check_keys(values, ["name", "directory", "question", *TABLE_KEYS, *SECTIONS], f"{path}: ")
     for section in (*TABLE_KEYS, *SECTIONS):
         if not isinstance(values.setdefault(section, {}), dict):
             raise ConfigError(f"{path}: [{section}] must be a table with keys (got {values[section]!r})")
+        _check_finite(values[section], f"{path}: [{section}] ")
     options: dict[str, Any] = {}
     for section, known in TABLE_KEYS.items():
         # Keys may also be the names of the library's options.
@@ -177,6 +186,21 @@ def as_toml(value: Any) -> str:
 def toml_line(key: str, value: Any) -> str:
     """Return a key with its value; a key that is not one word is in quotes."""
     return f"{key if re.fullmatch(r'[A-Za-z0-9_-]+', key) else as_toml(key)} = {as_toml(value)}"
+
+
+def _check_finite(values: Mapping[str, Any], where: str) -> None:
+    """Refuse nan and inf, which TOML has and JSON has not, wherever they are."""
+    for key, value in values.items():
+        if (odd := _not_finite(value)) is not None:
+            raise ConfigError(f"{where}'{key}' must have finite numbers only (got {odd})")
+
+
+def _not_finite(value: Any) -> float | None:
+    """Return the first number that is not finite in nested values."""
+    if isinstance(value, dict | list):
+        found = map(_not_finite, value.values() if isinstance(value, dict) else value)
+        return next((each for each in found if each is not None), None)
+    return value if isinstance(value, float) and not isfinite(value) else None
 
 
 def _check_keys(values: Mapping[str, Any], known: Any, where: str) -> None:

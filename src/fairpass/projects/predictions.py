@@ -71,7 +71,8 @@ def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
         return write_text(path, to_csv(table))
     with atomic_path(path) as temporary:
         try:
-            table.to_parquet(temporary, engine="pyarrow", index=False)
+            with temporary.open("wb") as file:  # pyarrow opens no path that is not UTF-8
+                table.to_parquet(file, engine="pyarrow", index=False)
         except ImportError as error:
             raise DataError("writing .parquet files needs pyarrow: pip install fairpass[parquet]") from error
     return path
@@ -81,7 +82,8 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Return a table that `write_table` wrote; in CSV, ids, labels and groups are read as the texts they were."""
     try:
         if Path(path).suffix == ".parquet":
-            return pd.read_parquet(path, engine="pyarrow")
+            with Path(path).open("rb") as file:
+                return pd.read_parquet(file, engine="pyarrow")
         texts = dict.fromkeys(("node", "label", "group", "split", "promise"), str)
         found = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
     except ValueError as error:  # of pandas, of pyarrow, or of the encoding

@@ -1,4 +1,7 @@
-"""What the schema of evidence cannot say: names that are referred to exist, lists that belong together are as long."""
+"""Checks across entries that the schema cannot express.
+
+Names refer to something, and parallel lists have the same length.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +16,7 @@ Faults = Iterator[tuple[str, str]]  # a place, and what must be there
 
 
 def check_consistency(evidence: "Evidence") -> None:
-    """Raise `ValueError` with the first place of evidence that does not go with another."""
+    """Raise `ValueError` naming the first entry that contradicts another."""
     for place, needed in _faults(evidence):
         raise ValueError(f"'{place}' is wrong: it must {needed}")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fairpass import __version__
-from fairpass.documents import write_document
+from fairpass.documents import read_document, write_document
+from fairpass.errors import DataError
 from fairpass.files import finite
 from fairpass.metrics import catalog
 from fairpass.metrics.group_figures import GroupFigures
@@ -24,6 +25,14 @@ def write_figures(evidences: Sequence[Evidence], path: str | os.PathLike[str]) -
     """Write the figures of some audits, one entry of `audits` each."""
     audits = [figures(evidence) for evidence in evidences]
     return write_document(path, {"kind": KIND, "format": FORMAT, "version": __version__, "audits": audits})
+
+
+def are_figures(path: Path) -> bool:
+    """Return whether a file has the figures of a report."""
+    try:
+        return bool(read_document(path, KIND, dict))
+    except DataError:
+        return False
 
 
 def figures(evidence: Evidence) -> dict[str, Any]:

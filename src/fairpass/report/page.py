@@ -21,7 +21,7 @@ from fairpass.plain_text import printable
 from fairpass.report import headline
 from fairpass.report.charts import Estimate, Look, Series, Spot, estimates, histogram, key, lines, scatter
 from fairpass.report.evidence import FILE, Evidence
-from fairpass.report.figures_file import write_figures
+from fairpass.report.figures_file import are_figures, write_figures
 from fairpass.report.identity import delivery_rows, identity_rows
 from fairpass.report.part import Overview, Part
 from fairpass.report.schema import Run, TriedPoint
@@ -171,16 +171,17 @@ SECTIONS = [
 ]
 
 
-def write_report(evidences: Sequence[Evidence], path: str | os.PathLike[str], *, include_people: bool = False) -> Path:
+def write_report(evidences: Sequence[Evidence], out: str | os.PathLike[str], *, include_people: bool = False) -> Path:
     """Write one page, and its figures as a .json file beside it; several pieces of evidence follow each other.
 
-    People and their neighbours, if the evidence has any, are on the page only with `include_people`.
+    People and their neighbours, if the evidence has any, are on the page only with `include_people`. Nothing is
+    replaced but an earlier page and its figures.
     """
-    page, figures = Path(path), Path(path).with_suffix(".json")
-    if figures.name == FILE:
-        raise DataError(f"'path' must have another name: its figures would replace {FILE} (got {str(path)!r})")
+    page, figures = Path(out), Path(out).with_suffix(".json")
     if figures == page:
-        raise DataError(f"'path' must not end in .json: the page's figures have that name (got {str(path)!r})")
+        raise DataError(f"'out' must not end in .json: the page's figures have that name (got {str(out)!r})")
+    if figures.name == FILE or (figures.exists() and not are_figures(figures)):
+        raise DataError(f"'out' must have another name: its figures would replace {figures.name} (got {str(out)!r})")
     text = render(evidences, include_people=include_people)
     write_figures(evidences, figures)
     return write_text(page, printable(text))

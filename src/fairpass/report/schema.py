@@ -1,7 +1,7 @@
-"""What is in evidence: the form of every entry, as plain values with bounds; `consistency.py` compares the entries.
+"""The schema of evidence: every entry as plain values with bounds; `consistency.py` compares entries with each other.
 
-What a type of the library describes, such as an evaluation or the statistics of a graph, is read by that type, and kept
-as that type writes it. So a record of an older version has the entries of today.
+Entries that a type of the library describes, such as an evaluation or the statistics of a graph, are read by that type
+and kept as it writes them. So records of older versions get the entries of the current one.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def _as(build: Callable[[Values], _Written]) -> AfterValidator:
 
 @_record
 class _ToldCount(TypedDict):
-    """A `fairpass.metrics.limits.GroupCount`; of a group that is too small to be told, None."""
+    """A `fairpass.metrics.limits.GroupCount`; its numbers are None if the group is too small to be shown."""
 
     group: str
     label: str
@@ -59,7 +59,7 @@ class _Checks(TypedDict):
 
 
 def _promise(values: Values) -> Values:
-    """Read a promise by its own type, which knows no counts that are not told."""
+    """Read a promise by its own type, which does not allow counts that are None."""
     stored = validate(values, _Checks)["checks"]
     told = [[each for each in check["counts"] if each["people"] is not None] for check in stored]
     checks = [{**check, "counts": counts} for check, counts in zip(stored, told, strict=True)]
@@ -105,12 +105,12 @@ class GraphRecord(TypedDict):
 
     provenance: Provenance
     fingerprint: str
-    nodes: Annotated[int, Field(ge=1, le=10**12)]  # of more people, intervals of ratios are not computed reliably
+    nodes: Annotated[int, Field(ge=1, le=10**12)]  # for more people, intervals of ratios are not computed reliably
     edges: Count
     features: Count
     labels: Annotated[list[str], Field(min_length=2)]
     groups: Annotated[list[str], Field(min_length=1)]
-    small: NotRequired[list[str]]  # this and the next: not in records of version 0.2 and before
+    small: NotRequired[list[str]]  # this and the next are missing in records of version 0.2 and earlier
     left_out: NotRequired[Count]
     splits: list[Split]
 
@@ -159,11 +159,11 @@ class Run(TypedDict):
 
 @_record
 class ThresholdCell(TypedDict):
-    """The people of one group, None for all small ones, with one label."""
+    """The people of one group (None: all small groups together) with one label."""
 
     group: str | None
     label: Literal[0, 1]
-    counts: list[Count]  # `counts[k]` have a score above the first `k` thresholds and no other
+    counts: list[Count]  # `counts[k]` people have a score above the first `k` thresholds only
 
 
 @_record

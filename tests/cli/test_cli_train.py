@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,16 +35,17 @@ GCN = ("german", "--method", "gcn", "--epochs", "4")
 OWN = ("--id", "name", "--label", "hired", "--sensitive", "sex")
 
 
-def stop_at(epoch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Press Ctrl-C when an epoch is shown."""
+def stop_at(epoch: int, monkeypatch: pytest.MonkeyPatch, number: int = signal.SIGINT) -> None:
+    """Send a signal when an epoch is shown; by default that of Ctrl-C."""
     shown = count()
 
-    def press(metrics: Mapping[str, float]) -> str:
+    def send(metrics: Mapping[str, float]) -> str:
         if next(shown) == epoch:
-            raise KeyboardInterrupt
+            assert signal.getsignal(number) != signal.SIG_DFL  # otherwise it would be our end
+            signal.raise_signal(number)
         return ""
 
-    monkeypatch.setattr(train_module, "in_short", press)
+    monkeypatch.setattr(train_module, "in_short", send)
 
 
 def test_a_metric_of_the_catalogue_is_shown(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,15 +104,19 @@ def test_train_writes_what_it_shows(run_json: RunJson, tmp_path: Path) -> None:
     assert again["evaluation"] == shown["evaluation"]
 
 
+@pytest.mark.usefixtures("reachable")
+@pytest.mark.parametrize(
+    ("number", "word"), [(signal.SIGINT, "Interrupted"), (signal.SIGTERM, "Terminated"), (signal.SIGHUP, "Terminated")]
+)
 def test_interrupted_training_goes_on(
-    run: Run, run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, word: str, run: Run, run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = run_json("train", *GCN, "--json")
-    with monkeypatch.context() as pressing:
-        stop_at(1, pressing)
+    with monkeypatch.context() as sending:
+        stop_at(1, sending, number)
         stopped = run("train", *GCN, "--out", tmp_path)
-    assert stopped.exit_code == 130
-    assert stopped.stderr == (f"Finished work is in {tmp_path}: the same command continues from there\nInterrupted\n")
+    assert stopped.exit_code == 128 + number
+    assert stopped.stderr == f"Finished work is in {tmp_path}: the same command continues from there\n{word}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
 
     other = run("train", *GCN, "--seed", "1", "--out", tmp_path)
@@ -140,6 +146,7 @@ def test_another_training_into_the_directory_is_waited_for(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.usefixtures("reachable")
 def test_interruption_without_a_place_to_keep_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     stop_at(0, monkeypatch)
     assert run("train", *GCN).stderr == "Interrupted\n"

@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.distributed import cases
 from tests.distributed.crew import crew
-from tests.trial import Trial
+from tests.trial import Trial, command
 from typer.testing import Result
 
 from fairpass.datasets import load_arrays
@@ -20,6 +20,9 @@ Run = Callable[..., Result]
 
 PATIENCE = 600.0  # seconds, for machines that are busy with other things
 EPOCHS = 60
+# A training that goes on for hours, and how long its workers may: GCN never stops early.
+ENDLESS = ("--method", "gcn", "--epochs", 10**7)
+SOON = 60.0  # seconds; about one is needed
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +42,8 @@ def workers(trial: Trial) -> list[psutil.Process]:
 
 
 def survivors(left: list[psutil.Process]) -> list[psutil.Process]:
-    """Return those that go on, and end them."""
-    _, alive = psutil.wait_procs(left, PATIENCE)
+    """Return those that still go on after a minute, and end them."""
+    _, alive = psutil.wait_procs(left, SOON)
     for each in alive:
         each.kill()
     return list(alive)
@@ -50,8 +53,8 @@ def survivors(left: list[psutil.Process]) -> list[psutil.Process]:
 def test_killed_workers_are_started_again_to_the_same_result(parts: Path, tmp_path: Path) -> None:
     undisturbed, killed = tmp_path / "model.safetensors", tmp_path / "killed"
     crew(2, cases.fit_as_the_command_does, parts, undisturbed, EPOCHS, 8)
-    command = ("train", parts, "--epochs", EPOCHS, "--set", "hidden=8", "--out", killed)
-    with started(*command, work=tmp_path / "work") as trial:
+    train = ("train", parts, "--epochs", EPOCHS, "--set", "hidden=8", "--out", killed)
+    with started(*train, work=tmp_path / "work") as trial:
         trial.wait_until((killed / "checkpoint.safetensors").exists)
         workers(trial)[-1].kill()
         outcome = trial.outcome()
@@ -70,24 +73,42 @@ def test_killed_workers_are_started_again_to_the_same_result(parts: Path, tmp_pa
 
 @pytest.mark.slow
 def test_workers_end_with_the_process_that_started_them(parts: Path, tmp_path: Path) -> None:
-    command = ("train", parts, "--epochs", 100_000, "--out", tmp_path)
-    with started(*command, work=tmp_path / "work") as trial:
+    train = ("train", parts, *ENDLESS, "--out", tmp_path)
+    with started(*train, work=tmp_path / "work") as trial:
         trial.wait_until((tmp_path / "checkpoint.safetensors").exists)
         left = workers(trial)
         assert len(left) == 2
         trial.send(signal.SIGKILL)
         assert survivors(left) == []
+    assert not (tmp_path / "model.safetensors").exists()  # they did not end because they were done
 
 
 @pytest.mark.slow
 def test_a_worker_that_has_just_been_started_ends_with_it_too(tmp_path: Path) -> None:
     write_parts(load_arrays("german"), tmp_path / "parts", 1)
-    command = ("train", tmp_path / "parts", "--epochs", 100_000, "--out", tmp_path)
-    with started(*command, work=tmp_path / "work") as trial:
+    train = ("train", tmp_path / "parts", *ENDLESS, "--out", tmp_path)
+    with started(*train, work=tmp_path / "work") as trial:
         trial.wait_until(lambda: workers(trial))
         left = workers(trial)
         trial.send(signal.SIGKILL)
         assert survivors(left) == []
+    assert not (tmp_path / "model.safetensors").exists()  # they did not end because they were done
+
+
+def command_with_nohup(*arguments: str) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    command(*arguments)
+
+
+@pytest.mark.slow
+def test_with_nohup_the_end_of_the_terminal_changes_nothing(parts: Path, tmp_path: Path) -> None:
+    train = ("train", parts, "--epochs", EPOCHS, "--set", "hidden=8", "--out", tmp_path)
+    with Trial([str(each) for each in train], tmp_path / "work", command_with_nohup, PATIENCE) as trial:
+        trial.wait_until((tmp_path / "checkpoint.safetensors").exists)
+        trial.send(signal.SIGHUP)
+        outcome = trial.outcome()
+    assert (outcome.code, outcome.faults()) == (0, []), outcome.describe()
+    assert (tmp_path / "model.safetensors").exists()
 
 
 @pytest.mark.slow

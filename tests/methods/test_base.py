@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from tests.methods.ingredients import changed, small_graph
+from tests.methods.ingredients import changed
 from torch_geometric.data import Data
 
 import fairpass
@@ -19,11 +19,6 @@ from fairpass.training import DivergedError, Training
 from fairpass.training.tensors import read_tensors, write_tensors
 
 TRAINING = Training(epochs=3)
-
-
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
 
 
 @pytest.fixture(scope="module")

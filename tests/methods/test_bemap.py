@@ -16,11 +16,6 @@ from fairpass.training import Task, Training, seeded
 GRAPHS = [small_graph(), some_unknown(small_graph()), small_graph(120, groups=3)]
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
 def neighbourhoods(sampler: NeighbourSampler, drawn: Tensor) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in range(sampler.pattern.num_nodes)]
     for node, neighbour in zip(sampler.pattern.row[drawn].tolist(), sampler.pattern.col[drawn].tolist(), strict=True):

@@ -15,11 +15,6 @@ LAST = Training(epochs=5, select="last", track_discrepancy=False)
 
 
 @pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
-@pytest.fixture(scope="module")
 def relabelled(data: Data) -> Data:
     """The same people and features with the groups of another draw, which a control must not notice."""
     order = torch.randperm(150, generator=torch.Generator().manual_seed(5))

@@ -14,16 +14,6 @@ from fairpass.training import Program, Task, Training, seeded
 BACKBONES = ["gcn", "gin", "gat", "sage"]
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
-@pytest.fixture(scope="module")
-def task(data: Data) -> Task:
-    return Task(data)
-
-
 def kept(dropout: EdgeDropout) -> Tensor:
     """Return where a drawn operator has entries, `(N, N)`."""
     return dropout.draw().matrix.to_dense() != 0

@@ -16,16 +16,6 @@ from fairpass.training import Task, Training, seeded
 BACKBONES = ["gcn", "gin", "gat", "sage"]
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
-@pytest.fixture(scope="module")
-def task(data: Data) -> Task:
-    return Task(data)
-
-
 def program_of(model: FairGB, task: Task) -> Any:
     program = model.build(task)
     program.configure(model.training)

@@ -14,11 +14,6 @@ from fairpass.methods.fairgnn import _Adversarial, _covariance
 from fairpass.training import Task, Training, seeded
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
 def prepared(model: FairGNN, task: Task, seed: int = 0) -> _Adversarial:
     with seeded(seed, deterministic=True):
         program = model.build(task)

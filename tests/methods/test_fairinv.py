@@ -23,11 +23,6 @@ QUICK: dict[str, Any] = {"reference_epochs": 30, "partition_epochs": 30}
 LAST = Training(epochs=5, select="last", track_discrepancy=False)
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
 def prepared(model: FairINV, task: Task) -> _Invariant:
     with seeded(0, deterministic=True):
         program = model.build(task)

@@ -15,11 +15,6 @@ from fairpass.training import Task, Training, seeded
 from fairpass.training.program import adam
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
 def built(model: FairSIN, task: Task) -> _Neutralised:
     with seeded(0, deterministic=True):
         program = model.build(task)

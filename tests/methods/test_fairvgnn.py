@@ -26,11 +26,6 @@ def data() -> Data:
     return synthetic(200, avg_degree=8, num_features=6, feature_leakage=3.0, seed=1)
 
 
-@pytest.fixture(scope="module")
-def task(data: Data) -> Task:
-    return Task(data)
-
-
 def program_for(task: Task, **parameters: Any) -> _FairViews:
     torch.manual_seed(0)
     method = FairVGNN(**parameters)

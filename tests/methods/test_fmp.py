@@ -17,11 +17,6 @@ from fairpass.methods.fmp import FMPPropagation, GroupGaps
 from fairpass.training import Task, Training
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
 def draw(seed: int, nodes: int = 60, groups: int = 2, classes: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Return two representations, the second of them biased, and groups, the first of them unknown."""
     generator = torch.Generator().manual_seed(seed)

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 import torch
-from tests.methods.ingredients import small_graph
 from torch_geometric.data import Data
 
 from fairpass.methods import GMMD, GMMDS
@@ -10,11 +9,6 @@ from fairpass.nn import GMMDPropagation, GMMDSPropagation
 from fairpass.training import Task, Training
 
 TRAINING = Training(epochs=3)
-
-
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
 
 
 @pytest.mark.parametrize(

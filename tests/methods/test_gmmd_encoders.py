@@ -25,11 +25,6 @@ TRAINING = Training(epochs=4)
 ENCODERS = ["mlp", "linear", "gcn", "sage", "gat", "gin"]
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
 class TwoConvolutions(nn.Module):
     """What a user might write."""
 

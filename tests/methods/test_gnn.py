@@ -2,18 +2,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.methods.ingredients import small_graph
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 from fairpass.methods import GAT, GCN, GIN, SAGE
 from fairpass.nn import Encoder
 from fairpass.training import Training
-
-
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
 
 
 @pytest.mark.parametrize("kind", [GCN, GIN, GAT, SAGE])

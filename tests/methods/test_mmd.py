@@ -11,11 +11,6 @@ from fairpass.training import Task, Training, seeded
 from fairpass.training.program import cross_entropy
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
 @pytest.mark.parametrize("backbone", [GCN, GIN, GAT, SAGE])
 def test_without_weight_it_is_the_plain_network_to_the_bit(data: Data, backbone: Any) -> None:
     training = Training(epochs=8)

@@ -19,16 +19,6 @@ from fairpass.training import Program, Task, Training, seeded
 BACKBONES = ["gcn", "gin", "gat", "sage"]
 
 
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
-
-
-@pytest.fixture(scope="module")
-def task(data: Data) -> Task:
-    return Task(data)
-
-
 def entries(operator: SparseOperator) -> Tensor:
     """Return the operator as a dense matrix; for attention, where it has entries."""
     return operator.matrix.to_dense()

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
-from tests.methods.ingredients import Kind, make, small_graph
+from tests.methods.ingredients import Kind, make
 from torch_geometric.data import Data
 
 from fairpass import methods
@@ -21,11 +21,6 @@ every_method = pytest.mark.parametrize("kind", [method(name) for name in names()
 
 # What the text of a classifier may name.
 PUBLIC: dict[str, Any] = {**{name: getattr(methods, name) for name in dir(methods)}, "Training": Training}
-
-
-@pytest.fixture(scope="module")
-def data() -> Data:
-    return small_graph()
 
 
 @every_method

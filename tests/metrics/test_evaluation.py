@@ -155,6 +155,22 @@ def test_round_trip_through_json(make_problem: Make, classes: int) -> None:
         Evaluation.from_dict({"auc": 1.0})
 
 
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"positives": 10**6}, "at most as many positives"),
+        ({"count": 10**6}, "a group must have one count"),
+        ({"label": "1"}, "one row for each group and label"),
+    ],
+)
+def test_stored_rows_agree(make_problem: Make, changed: dict[str, object], reason: str) -> None:
+    p = make_problem(5, classes=3)
+    stored = evaluate(p.y, p.scores, sens=p.sens).to_dict()
+    stored["groups"] = [{**stored["groups"][0], **changed}, *stored["groups"][1:]]
+    with pytest.raises(DataError, match=reason):
+        Evaluation.from_dict(stored)
+
+
 def test_frozen_and_readable(make_problem: Make) -> None:
     p = make_problem(4)
     e = evaluate(p.y, p.scores, sens=p.sens, bootstrap=20)

@@ -87,6 +87,8 @@ def test_wrong_arguments(make_problem: Make) -> None:
         best_threshold(p.y, p.scores, objective="selection")
     with pytest.raises(DataError, match="'scores' must be binary, 3 classes have no threshold"):
         best_threshold([0, 1], np.ones((2, 3)))
+    with pytest.raises(DataError, match=r"probabilities, between 0 and 1 \(got 2 others, from -1 to 2\)"):
+        best_threshold([0, 1, 1], np.array([-1.0, 0.5, 2.0]))
     with pytest.raises(DataError, match="accuracy is undefined: no node has label '1'"):
         best_threshold(0 * p.y, p.scores)
     with pytest.raises(DataError, match="group '1' has no node of label '1'"):

@@ -2,8 +2,6 @@
 
 import json
 import logging
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +9,7 @@ from threading import Thread
 
 import pytest
 from tests.experiments.made_up import record
+from tests.holding import HOLD, start
 from tests.methods.ingredients import small_graph
 from tests.trial import Trial
 from torch_geometric.data import Data
@@ -18,13 +17,6 @@ from torch_geometric.data import Data
 from fairpass.methods import GCN, Constant, NodeClassifier
 from fairpass.runs import Comparison, RunSpec, RunStore, run
 from fairpass.training import Training
-
-HOLD = """
-import sys
-from fairpass.locks import Locks
-print(Locks(sys.argv[1]).acquire(sys.argv[2]), flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +33,7 @@ class Other:
 
     def __init__(self, store: RunStore | Comparison, spec: RunSpec, log: pytest.LogCaptureFixture) -> None:
         assert store.claims is not None
-        command = [sys.executable, "-c", HOLD, str(store.claims.path), spec.key]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = start(HOLD, store.claims.path, spec.key)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "True\n"
         self.log = log

@@ -58,7 +58,7 @@ def test_a_half_written_record_is_made_again(tmp_path: Path, text: str, caplog: 
     (tmp_path / f"{spec.key}.json").write_text(text)
     damaged = RunStore(tmp_path)
     assert damaged.missing(SPECS["gcn"]) == [spec]
-    assert f"{spec.key}.json' holds no whole record of a run" in caplog.text
+    assert f"{spec.key}.json' is a damaged record" in caplog.text
     damaged.add(record(spec, selection=1.0))
     assert (tmp_path / f"{spec.key}.json").read_text() == whole
     assert not RunStore(tmp_path).missing(SPECS["gcn"])
@@ -71,7 +71,7 @@ def test_a_line_of_a_packed_file_that_was_cut_off_is_left_out(tmp_path: Path, ca
     records.pack([spec.key for spec in SPECS["gcn"]], path)
     path.write_text(path.read_text()[:-40])
     assert len(RunStore(path.parent)) == 1
-    assert "german.jsonl, line 2' holds no whole record" in caplog.text
+    assert "german.jsonl, line 2' is a damaged record" in caplog.text
 
 
 def test_forgotten_records_stay_on_disk(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from fairpass.errors import NotFiniteError
 from fairpass.methods import method, names
-from fairpass.parameters import LARGEST, alternatives
+from fairpass.parameters import LARGEST, LARGEST_RATE, alternatives
 from fairpass.training import DivergedError, Task, Training
 from fairpass.training.loop import EpochMonitor
 
@@ -33,6 +33,20 @@ def test_only_divergence_is_an_error(graph: Data, name: str, learning_rate: floa
         assert bool(model.predict_proba(graph).isfinite().all())
     else:
         assert "a smaller 'learning_rate' may help" in complaint
+
+
+RATES = [(name, rate) for name in names() for rate, each in method(name).declared.items() if each.limit == LARGEST_RATE]
+
+
+def test_methods_with_learning_rates_of_their_own() -> None:
+    assert {name for name, _ in RATES} == {"fairinv", "fairvgnn"}
+
+
+@pytest.mark.parametrize(("name", "rate"), RATES)
+def test_the_learning_rate_that_is_too_large_is_named_first(graph: Data, name: str, rate: str) -> None:
+    model = make(method(name), select="last", learning_rate=0.02).with_params(**{rate: 1e30})
+    with pytest.raises(DivergedError, match=rf"a smaller '{rate}' may help, or a smaller .*'learning_rate'"):
+        model.fit(graph)
 
 
 @pytest.mark.parametrize("name", names())

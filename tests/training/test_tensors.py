@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,10 @@ def test_raw_bytes_tell_types_and_shapes_apart() -> None:
     others = (zero.reshape(2, 2), zero.int(), zero.double()[:2], torch.zeros(16, dtype=torch.bool))
     assert len({raw_bytes(value) for value in (zero, *others)}) == 5
     assert raw_bytes(zero) == raw_bytes(torch.zeros(8)[::2])
+
+
+def test_a_path_need_not_be_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"n\xff\xe9") / "file"
+    write_tensors(path, KIND, {"x": torch.tensor([1.0, 2.0])}, {"lambda": 0.25})
+    read, header = read_tensors(path, KIND)
+    assert (read["x"].tolist(), header) == ([1.0, 2.0], {"lambda": 0.25})

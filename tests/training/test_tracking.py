@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -109,6 +110,25 @@ def test_tensorboard_says_where_it_cannot_write(tmp_path: Path) -> None:
         TensorBoard(str(file))
 
 
+def test_tensorboard_says_once_that_the_disk_is_full(
+    model: GMMD, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard")
+    events = tmp_path / "events"
+    message = f"^TensorBoard cannot write to '{events}': No space left on device$"
+    threads = threading.active_count()
+    tracker = TensorBoard(str(events))
+    assert threading.active_count() == threads  # one of its own would print its errors
+    tracker.start(model, data)
+    tracker._file.close()
+    full = Path("/dev/full").open("wb")  # noqa: SIM115 # the tracker closes it
+    monkeypatch.setattr(tracker._records, "_writer", full)
+    monkeypatch.setattr(tracker, "_file", full)
+    with pytest.raises(TrackingError, match=message):
+        follow(tracker, model, data)
+    assert full.closed
+
+
 @pytest.fixture
 def mlflow(monkeypatch: pytest.MonkeyPatch) -> Any:
     found = pytest.importorskip("mlflow")
@@ -197,6 +217,14 @@ def test_what_is_not_installed_is_named(description: str, title: str) -> None:
     extra = description.partition(":")[0]
     with pytest.raises(TrackingError, match=rf"{title} must be installed .*: pip install 'fairpass\[{extra}\]'"):
         open_tracker(description)
+
+
+@pytest.mark.parametrize("description", ["tensorboard:x\udcff", "mlflow:sqlite:///x\udcff.db", "wandb:x\udcff"])
+def test_what_is_not_utf_8_is_refused(description: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"'track' must be UTF-8 text, .* \(got '.*x\\udcff"):
+        open_tracker(description)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("description", ["tensorboard", "tensorboard:", "files:here", ""])

@@ -7,7 +7,7 @@ from fairpass.world import SharedWorld
 
 
 class Halo:
-    """Which rows go to which process, agreed once; `fetch` then brings the halo's rows of any matrix.
+    """Which rows are sent to which process, agreed once; `fetch` then returns the halo's rows of any matrix.
 
     Args:
         shared: the processes.

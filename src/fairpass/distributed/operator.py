@@ -23,7 +23,7 @@ class PartOperator(SparseOperator):
     """The own rows of an `N x N` matrix, whose columns are the own nodes and the halo.
 
     The graph has every edge in both directions. So the transpose has its entries in the same places, and the gradient
-    of a product is one more product of the same kind: one exchange forth, one back.
+    of a product is another product of the same kind, with an exchange of its own.
     """
 
     def __init__(self, part: GraphPart, halo: Halo, kind: OperatorKind, dtype: torch.dtype) -> None:
@@ -51,7 +51,7 @@ class PartOperator(SparseOperator):
 def check_edges(part: GraphPart, halo: Halo, name: str) -> None:
     """Raise `DataError` on every process if the graph has self-loops, or edges with one direction only."""
     shared, own = halo.shared, part.num_nodes
-    # r'(A - A')s = 0 for two vectors of integers, modulo 2^64: a graph with one-way edges hardly passes it.
+    # r'(A - A')s = 0 for two vectors of integers, modulo 2^64: a graph with one-way edges is most unlikely to pass.
     numbers = torch.arange(shared.first_node, shared.first_node + own)
     r, s = (_all(halo, _mix(numbers + shift)).numpy() for shift in (1, 1 << 40))
     loops, difference = 0, np.zeros((), np.int64)
@@ -74,12 +74,12 @@ def _mix(numbers: Tensor) -> Tensor:
 
 
 def _all(halo: Halo, own: Tensor) -> Tensor:
-    """Return a number of each own node, followed by those of the halo."""
+    """Return a number for each own node, followed by the numbers of the halo."""
     return halo.extend(own[:, None])[:, 0]
 
 
 def _entries(part: GraphPart, kind: OperatorKind, dtype: np.dtype[Any]) -> csr_array:
-    """Return `A`, with a 1 for the node itself unless it is left out of its mean, as `n x (n + halo)`."""
+    """Return `A` as `n x (n + halo)`, with ones for the nodes themselves unless the mean leaves them out."""
     own, columns = part.num_nodes, part.num_nodes + len(part.halo)
     weights: NDArray[Any] = np.ones(len(part.indices), dtype)
     if part.edge_weight is not None:

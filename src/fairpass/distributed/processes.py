@@ -1,4 +1,4 @@
-"""What makes a process one of several that train together: torchrun's variables, the process group, a clean end."""
+"""Join the processes that train together: torchrun's variables, the process group, a clean end."""
 
 import os
 from collections.abc import Iterator
@@ -27,12 +27,12 @@ def local_device(device: str) -> str:
 
 @contextmanager
 def joined() -> Iterator[SharedWorld]:
-    """Join the processes that torchrun started, for as long as this lasts; losing one of them is a `ConnectionError`.
+    """Join the processes that torchrun started for the duration of a block; losing one of them is a `ConnectionError`.
 
-    Numbers on CPUs go through gloo, those on GPUs through NCCL.
+    Tensors on CPUs are exchanged by gloo, those on GPUs by NCCL.
     """
     end_with_parent()
-    # The agent's store outlives its workers. Those of each start must not find the addresses of the last ones.
+    # The agent's store outlives its workers. After a restart they must not find the addresses of earlier workers.
     store, number, size = next(_torch.rendezvous("env://"))
     attempt = _torch.PrefixStore(f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from fairpass.parameters import Declared, Dimension, parameter
+from fairpass.parameters import LARGEST_RATE, Declared, Dimension, parameter
 from fairpass.training.settings import Training
 
 SpaceKind = Literal["recommended", "grid"]
@@ -54,6 +54,15 @@ class Estimator(Declared):
     def hyperparameters(self) -> dict[str, Any]:
         """All parameters but `training`, by name."""
         return {name: getattr(self, name) for name in self.declared if name != "training"}
+
+    @property
+    def learning_rates(self) -> tuple[str, ...]:
+        """The names of all learning rates, the one that is largest for its default first."""
+        larger = {"learning_rate": self.training.learning_rate / self.default_training().learning_rate}
+        for name, each in self.declared.items():
+            if each.limit == LARGEST_RATE:
+                larger[name] = getattr(self, name) / each.default
+        return tuple(sorted(larger, key=lambda name: -larger[name]))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters by name; `deep` adds each setting of `training`, as `training__epochs` and so on."""

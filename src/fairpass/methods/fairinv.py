@@ -100,7 +100,7 @@ class _Invariant(networks.Network):
 
     def __init__(self, network: GNN, settings: FairINV) -> None:
         super().__init__(network)
-        self.settings = settings.with_params()
+        self.settings, self.rates = settings.with_params(), settings.learning_rates
         self.register_buffer("assignments", None)
 
     def prepare(self, task: Task, training: Training) -> None:

@@ -81,7 +81,7 @@ class _FairViews(networks.SeveralOptimizers):
         self.classifier = nn.Linear(settings.hidden, 1)
         self.discriminator = nn.Linear(settings.hidden, 1)
         self.theta = nn.Parameter(nn.init.xavier_uniform_(torch.empty(num_features, 2)))
-        self.settings = settings.with_params()
+        self.settings, self.rates = settings.with_params(), settings.learning_rates
 
     def forward(self, task: Task) -> Tensor:
         masks = self.masks(torch.Generator().manual_seed(0))

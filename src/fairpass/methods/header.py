@@ -29,11 +29,11 @@ KIND = "fairpass model"
 # What comes of a header that fits its schema and no method, and how many characters of it are told.
 ODD = (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 SHOWN = 500
-_MOST = 1_000  # classes, or groups: a network is built for all of them
-_LARGEST = 10_000_000  # any whole number among the hyper-parameters
+MOST_CLASSES = 1_000  # or groups: a network is built for all of them
+_MOST_FEATURES = 10_000_000  # of a model that is tried out
 _PARTS = 50  # parts of a network for each stored tensor; most have one or two
 
-Few = Annotated[int, Field(ge=2, le=_MOST)]
+Few = Annotated[int, Field(ge=2, le=MOST_CLASSES)]
 
 
 class Sizes(Stored):
@@ -61,7 +61,10 @@ class Sizes(Stored):
 
 
 class Header(Stored, extra="ignore"):
-    """Everything about a fitted classifier but its tensors."""
+    """Everything about a fitted classifier but its tensors.
+
+    The method's constructor checks the parameters: one that it accepts must load.
+    """
 
     method: str
     parameters: Values
@@ -80,12 +83,9 @@ class Header(Stored, extra="ignore"):
     promise: Values | None = None
 
     @model_validator(mode="after")
-    def _numbers_are_sensible(self) -> Self:
+    def _epoch_is_one_of_the_history(self) -> Self:
         if self.epoch >= len(self.history):
             raise ValueError(f"'epoch' must be one of {len(self.history)} (got {self.epoch})")
-        for name, value in {**self.parameters, **(self.chosen or {})}.items():
-            if isinstance(value, int) and abs(value) > _LARGEST:
-                raise ValueError(f"'{name}' must be at most {_LARGEST:,} (got {value})")
         return self
 
 
@@ -131,7 +131,7 @@ def _check_shapes(build: Callable[[], Program], tensors: Mapping[str, Tensor]) -
 def _try_out(program: Program, sizes: Mapping[str, Any]) -> None:
     """Let a program that was read score three nodes; wrong types or shapes of buffers are a `RuntimeError` or so."""
     num_features, expected = sizes["num_features"], (3, sizes["num_classes"])
-    if num_features > _LARGEST:
+    if num_features > _MOST_FEATURES:
         return
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     few = Data(x=torch.zeros(3, num_features), edge_index=edges, sens=torch.tensor([0, 1, 0]))

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import AfterValidator
 
 from fairpass.documents import STRICT, Count, Fraction, validate
 from fairpass.errors import DataError
@@ -22,7 +23,6 @@ from fairpass.parameters import MOST
 # accuracy is then hardly above the 1/C of a constant.
 NEAR_CONSTANT_SHARE = 0.975
 NEAR_CONSTANT_MARGIN = 0.1
-_ROUNDING = 1e-3  # sums of probabilities in half precision may be a little above 1
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,16 @@ class Pair:
     label: str
 
 
+def _agreeing(rows: tuple[GroupRates, ...]) -> tuple[GroupRates, ...]:
+    """Raise `ValueError` if stored rows contradict each other: tables and minimum detectable differences use them."""
+    sizes = {row.group: row.count for row in rows}
+    if len({(row.group, row.label) for row in rows}) < len(rows):
+        raise ValueError("there must be one row for each group and label")
+    if any(row.positives > row.count or row.count != sizes[row.group] for row in rows):
+        raise ValueError("a group must have one count, and at most as many positives")
+    return rows
+
+
 @dataclass(frozen=True, repr=False)
 class Evaluation:
     """All metrics of one predictor, as fractions; nan where undefined (see `evaluate`).
@@ -76,7 +86,7 @@ class Evaluation:
     __pydantic_config__ = STRICT
 
     metrics: Mapping[str, Fraction] = field(hash=False)
-    groups: tuple[GroupRates, ...]
+    groups: Annotated[tuple[GroupRates, ...], AfterValidator(_agreeing)]
     worst_pair: Mapping[str, Pair] = field(hash=False)
     positive_rate: float | None
     near_constant: bool
@@ -177,11 +187,7 @@ def evaluate(
     if bootstrap > MOST:
         raise DataError(f"'bootstrap' must be at most {MOST:,} (got {bootstrap})")
     sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
-    low, high = float(sample.scores.min()), float(sample.scores.max())
-    if low < -_ROUNDING or high > 1 + _ROUNDING:
-        outside = int(((sample.scores < -_ROUNDING) | (sample.scores > 1 + _ROUNDING)).sum())
-        got = f"got {outside} others, from {low:g} to {high:g}"
-        raise DataError(f"'scores' must be probabilities, between 0 and 1 ({got})")
+    sample.check_probabilities()
     nodes, table = sample.nodes, group_table(sample)
     report_undefined("part of the evaluation", nodes.missing_labels() + nodes.missing_rates(), undefined)
     metrics = {key: float(value) for key, value in sample.measure(sample.counts).items()}

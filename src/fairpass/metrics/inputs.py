@@ -19,6 +19,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Undefined = Literal["error", "nan"]
 
+_ROUNDING = 1e-3  # sums of probabilities in half precision may be a little above 1
+
 
 def _as_array(values: Values) -> NDArray[Any]:
     if isinstance(values, Tensor):
@@ -109,6 +111,14 @@ class Sample:
         names = as_names(label_names, "label_names", highest)
         self.nodes = Nodes(self.y, self.sens, names, as_names(group_names, "group_names", int(groups.max())))
         self.counts = self.nodes.counts(self.pred, self.scores)
+
+    def check_probabilities(self) -> None:
+        """Raise `DataError` unless the scores can be compared with a threshold, which logits cannot."""
+        low, high = float(self.scores.min()), float(self.scores.max())
+        if low < -_ROUNDING or high > 1 + _ROUNDING:
+            outside = int(((self.scores < -_ROUNDING) | (self.scores > 1 + _ROUNDING)).sum())
+            got = f"got {outside} others, from {low:g} to {high:g}"
+            raise DataError(f"'scores' must be probabilities, between 0 and 1 ({got})")
 
     def measure(self, counts: Counts) -> dict[str, Tensor]:
         """Return every metric `[...]` of counts of the sample, nan where it is undefined."""

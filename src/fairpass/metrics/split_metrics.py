@@ -93,7 +93,7 @@ def best_threshold(
 
     Args:
         y: Labels `[N]`, binary, both present.
-        scores: Scores of the positive class `[N]`, or probabilities `[N, 2]`.
+        scores: Probabilities of the positive class `[N]`, or of both `[N, 2]`.
         sens: Groups `[N]`, needed by the objective "selection" only.
         objective: What to maximise; "selection" is `AUC + F1 + ACC - ΔDP - ΔEO`.
     """
@@ -105,6 +105,7 @@ def best_threshold(
     nodes = sample.nodes
     if len(nodes.labels) > 2:
         raise DataError(f"'scores' must be binary, {len(nodes.labels)} classes have no threshold")
+    sample.check_probabilities()
     measured = SELECTION if objective == "selection" else ()
     report_undefined(objective, nodes.missing_labels() + [reason for m in measured for reason in m.missing(nodes)])
     return float(ThresholdSearch(sample.y, sample.sens, objective)(sample.scores))

@@ -1,4 +1,4 @@
-"""Several methods on one graph, side by side; a store with a file of its own."""
+"""Compare several methods on one graph, with the runs stored in one file."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Comparison:
     def of(
         cls, methods: Mapping[str, NodeClassifier], data: Data, path: str | os.PathLike[str] | None = None
     ) -> "Comparison":
-        """Start a comparison, or go on with the one in a file; raise `DataError` if that is of something else."""
+        """Start a comparison, or continue the one in a file; raise `DataError` if that does not match."""
         configurations = {name: Configuration.of(classifier) for name, classifier in methods.items()}
         made = cls(fingerprint(data), data.get("provenance"), configurations, path=None if path is None else Path(path))
         if made.path is not None and made.path.is_file():
@@ -50,14 +50,14 @@ class Comparison:
         return made
 
     def _check(self, earlier: "Comparison") -> None:
-        """Raise `DataError` if the results in the file are of something else."""
+        """Raise `DataError` if the results in the file are of another graph, version or configuration."""
         if earlier.graph != self.graph:
             raise DataError("the earlier results must be of the same graph, split and features (they are not)")
         if earlier.version != self.version:
             raise DataError(f"the earlier results must be of version {self.version} (got {earlier.version})")
         for name in earlier.methods.keys() & self.methods.keys():
             before, after = (_settings(each.methods[name]) for each in (earlier, self))
-            # A setting that an older file lacks is as good as None.
+            # A setting that is missing in an older file counts as None.
             if changed := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
                 difference = ", ".join(f"{key}={before.get(key)!r}, now {after.get(key)!r}" for key in changed)
                 raise DataError(f"the earlier results must be of {name!r} as it is now (it had {difference})")
@@ -75,11 +75,11 @@ class Comparison:
         self.add(record)
 
     def remember(self, _: RunSpec, record: RunRecord) -> None:
-        """Keep a run that was made, and kept, through a handle; again in the file, for handles on other disks."""
-        self.add(record)
+        """Add a run that a `handle` has already written."""
+        self.runs = _joined(self.runs, [record])
 
     def handle(self) -> "Comparison":
-        """Return a comparison with the same file, without the runs so far: for work in other processes."""
+        """Return a comparison with the same file without the runs so far, to send to other processes."""
         return replace(self, runs=[])
 
     def add(self, run: RunRecord) -> None:
@@ -102,7 +102,7 @@ class Comparison:
         return None if self.path is None else Locks(lock_file(self.path))
 
     def made_elsewhere(self, spec: RunSpec) -> bool:
-        """Return whether another process has made a run in the meantime; if so, take it over."""
+        """Return whether another process has made a run in the meantime; if so, read its record."""
         if self.path is None or not self.path.is_file():
             return False
         found = [run for run in self.load(self.path).runs if (run.method, run.seed) == (spec.label, spec.seed)]

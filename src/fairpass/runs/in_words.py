@@ -84,11 +84,11 @@ def rates_in_words(
 
 
 def _cost(plain: Row, fair: Row, loss: Interval | None) -> tuple[str, str]:
-    """Return what accuracy it costs, nothing only if the interval says so; and the interval."""
+    """Return the cost in accuracy, called "no cost" only if the interval shows it; and the interval."""
     lost = plain.mean["ACC"] - fair.mean["ACC"]
     if loss is not None:
         low, high = 100 * loss.low, 100 * loss.high
-    elif plain.detectable is None:  # nothing is known of the nodes
+    elif plain.detectable is None:  # the number of test nodes is unknown
         return f"with {_moved(lost)}", ""
     else:
         shares = [row.mean["ACC"] / 100 for row in (plain, fair)]
@@ -110,9 +110,9 @@ def _moved(lost: float) -> str:
 
 
 def _doubt(plain: Row, fair: Row, metric: str) -> str:
-    """Return why a gain in fairness may be none, if it may."""
+    """Return why a gain in fairness may be due to chance; empty if there is no such reason."""
     gain = plain.mean[metric] - fair.mean[metric]
-    # Nothing is larger than nan, the deviation of a single run, so it must not come first.
+    # No number compares as larger than nan, the deviation of a single run, so nan must not come first.
     if gain < max(0.0, plain.std[metric], fair.std[metric]):
         return "less than the deviation between runs"
     if plain.detectable is not None:

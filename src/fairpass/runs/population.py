@@ -58,9 +58,9 @@ def fit_all(
 
 
 def batches(models: Sequence[NodeClassifier], data: Data, jobs: int, rows: int = BATCH_ROWS) -> list[list[int]]:
-    """Return the indices of those that are trained together, the others one by one.
+    """Return batches of indices: classifiers that are trained together, and the others one by one.
 
-    Every process gets as many batches, of about the same size, but none with fewer than two members.
+    Every process gets the same number of batches of about equal size, but no batch has fewer than two members.
     """
     size = max(2, rows // max(1, data.num_nodes or 0))
     alike: dict[str | None, list[int]] = {}
@@ -80,7 +80,7 @@ def _shape(classifier: NodeClassifier) -> str | None:
     if classifier.trains_alone:
         return None
     own, parameters = classifier.per_member, classifier.hyperparameters
-    # Values of one's own may differ, but None cannot be in a row of numbers.
+    # Values per member may differ, but None cannot be stacked with numbers.
     shared = {name: value is None if name in own else value for name, value in parameters.items()}
     return to_json([classifier.name, shared, {name: getattr(classifier.training, name) for name in COMMON_SETTINGS}])
 

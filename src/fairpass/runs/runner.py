@@ -1,10 +1,10 @@
-"""The one way to run: make the runs that have no record, and keep each as soon as it is done."""
+"""Make the runs that have no record, and keep each as soon as it is done."""
 
 import logging
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 _POLL = 0.2  # seconds
 TIMING = "timing"
-"""Measure of runs whose training time matters: they come last, one at a time, with nothing beside them."""
+"""Measure of runs whose training time matters: they are made last, one at a time, with no other run beside them."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ def run(
 ) -> int:
     """Make every run that the store lacks, and return how many were made.
 
-    Several processes may fill one store: each run is made by one of them, and all return when all runs are there.
+    Several processes may fill one store: each run is made by one of them, and all return when all runs are done.
 
     A run that fails is kept with its error and does not stop the others. A graph whose test nodes lack a label or a
     group is a `DataError` before any training on it.
 
     Args:
-        store: has earlier records, and keeps new ones as soon as they are there.
-        graphs: own graphs by the `dataset` of their specs; all others are loaded from the benchmarks.
+        store: contains earlier records, and stores new ones as soon as they are made.
+        graphs: your own graphs, by the `dataset` of their specs; all others are benchmarks, and are loaded.
         executor: where to compute; by default in this process.
         measures: functions for the `measures` of the specs, by name.
         together: train runs of one shape as one population, which is faster; the results are those of `fit` up to
@@ -93,14 +93,13 @@ def run(
     for (name, scale, split, timed), todo in by_graph.items():
         seed = PUBLISHED_SEED if split is None else split
         data = graphs[name] if graphs and name in graphs else load(name, scale=scale, split_seed=seed)
-        # What is wrong with the graph shows with the simplest method, before any work is done.
+        # Problems of the graph show with the simplest method, before any work is done.
         Constant().fit(data).evaluate(data)
         used = Executor() if timed or executor is None else executor
-        # Machines with other disks than this one return what they make, and nothing else.
-        kept = (
-            {"store": store.handle(), "claims": claims} if used.shares_disk else {"store": RunStore(), "claims": None}
-        )
-        work = partial(make, **kept)
+        if used.shares_disk:
+            work, receive = partial(make, store=store.handle(), claims=claims), store.remember
+        else:  # machines that do not share this disk only return their records, which are stored here
+            work, receive = partial(make, store=RunStore(), claims=None), store.keep
         watched = partial(work, on_epoch=on_epoch, on_fitted=on_fitted)
         alone = [[i] for i in range(len(todo))]
         joined = together and not timed
@@ -111,7 +110,7 @@ def run(
                 for batch, found in results:
                     for spec, record in zip(batch, found or [None] * len(batch), strict=True):
                         if record is not None:
-                            store.remember(spec, record)
+                            receive(spec, record)
                             made += 1
                         elif store.made_elsewhere(spec):
                             continue
@@ -133,23 +132,26 @@ def run(
 def _make_unclaimed(
     data: Data, specs: Sequence[RunSpec], *, store: RunStore | Comparison, claims: Locks | None, **options: Any
 ) -> list[RunRecord | None]:
-    """Make and keep the runs of a batch; None stands for those that another process is making, or has made."""
-    mine = [i for i, spec in enumerate(specs) if claims is None or claims.acquire(spec.key)]
-    try:
-        # Since the store was read, another process may have made it.
-        todo = [i for i in mine if claims is None or not store.made_elsewhere(specs[i])]
+    """Make and store the runs of a batch; None stands for runs that another process is making or has made."""
+    with ExitStack() as claimed:
+        todo = []
+        for i, spec in enumerate(specs):
+            if claims is not None:
+                if not claims.acquire(spec.key):
+                    continue
+                claimed.callback(claims.release, spec.key)
+                # Another process may have made the run since the store was read.
+                if store.made_elsewhere(spec):
+                    continue
+            todo.append(i)
         made = dict(zip(todo, make_records(data, [specs[i] for i in todo], **options) if todo else [], strict=True))
         for i, record in made.items():
             store.keep(specs[i], record)
-    finally:
-        if claims is not None:
-            for i in mine:
-                claims.release(specs[i].key)
     return [made.get(i) for i in range(len(specs))]
 
 
 def _wait_for(busy: list[RunSpec], store: RunStore | Comparison) -> tuple[list[RunSpec], list[RunSpec]]:
-    """Wait for runs that other processes are making; return those that they left unmade, and those still in work."""
+    """Wait for runs that other processes are making; return those left unfinished, and those still in progress."""
     claims = store.claims
     if busy and claims is not None:
         who = claims.holder(busy[0].key)

@@ -1,6 +1,6 @@
-"""The records of runs, and a directory that keeps them: single ones as `<key>.json`, packed ones as lines of `*.jsonl`.
+"""The records of runs, and a directory that stores them.
 
-Runs arrive as the former; a repository keeps thousands of them as the latter.
+New runs are written as one `<key>.json` each; `pack` joins many into a `.jsonl`.
 """
 
 import json
@@ -24,20 +24,20 @@ from fairpass.runs.spec import RunSpec
 
 logger = logging.getLogger(__name__)
 
-_LONGEST = 200  # bytes of a file's name, which may have 255 with all that is added
+_LONGEST = 200  # bytes of a key in a file name: file systems allow 255, and suffixes are added
 StoredRecord = Mapping[str, Any]
 """A record as `RunStore` keeps it: a spec's key and identity, and the outcome, with metrics in percent."""
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What one run gives: an evaluation on the test nodes, or an error."""
+    """The outcome of one run: an evaluation on the test nodes, or an error."""
 
     __pydantic_config__ = STRICT
 
     method: str  # its name, or that of the configuration in a comparison
     seed: Count
-    seconds: Seconds  # training time; of runs that were trained together, an equal share
+    seconds: Seconds  # training time; runs that were trained together have equal shares
     evaluation: Annotated[Evaluation | None, PlainValidator(lambda stored: stored and Evaluation.from_dict(stored))] = (
         None
     )
@@ -58,13 +58,13 @@ class RunRecord:
 class RunStore:
     """Records by the key of their spec, in a directory, which need not exist; None keeps them in memory only.
 
-    A damaged record counts as missing, with a warning, so that its run is made again.
+    A damaged record is ignored with a warning, and the run is repeated.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self.directory = None if directory is None else Path(directory)
         self._records: dict[str, StoredRecord] = {}
-        self._outdated: dict[Path, int] = {}  # files of records that are made again: when they were written
+        self._outdated: dict[Path, int] = {}  # modification times of files whose records will be replaced
         for where, text in () if self.directory is None else _texts(self.directory):
             self._read(where, text)
 
@@ -73,7 +73,7 @@ class RunStore:
             record = parse(text)
             self._records[validate(record, _Record).key] = record
         except ValueError as error:
-            logger.warning("'%s' holds no whole record of a run (%s): it is made again", where, error)
+            logger.warning("'%s' is a damaged record (%s); the run will be repeated", where, error)
             if Path(where).is_file():
                 self._outdated[Path(where)] = Path(where).stat().st_mtime_ns
 
@@ -87,7 +87,7 @@ class RunStore:
         return self._records.get(spec.key)
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """Return, each once, the runs that have no record or failed by accident (for example, out of memory)."""
+        """Return the runs, each once, that have no record or failed by accident (for example, out of memory)."""
         todo = {spec.key: spec for spec in specs}
         return [spec for key, spec in todo.items() if key not in self._records or self._records[key].get("retry")]
 
@@ -100,15 +100,11 @@ class RunStore:
         return {"key": spec.key, **spec.identity, "seed": spec.seed, **outcome}
 
     def remember(self, spec: RunSpec, record: RunRecord) -> None:
-        """Keep a run that was made, and kept, through a handle."""
-        path = self._file(spec.key)
-        if path is None or path.is_file():
-            self._records[spec.key] = self._stored(spec, record)
-        else:  # it was made on a machine with other disks
-            self.keep(spec, record)
+        """Add a run that a `handle` has already written."""
+        self._records[spec.key] = self._stored(spec, record)
 
     def handle(self) -> "RunStore":
-        """Return a store of the same directory, without the records read so far: for work in other processes."""
+        """Return a store of the same directory without the records read so far, to send to other processes."""
         found = RunStore()
         found.directory, found._outdated = self.directory, self._outdated
         return found
@@ -119,7 +115,7 @@ class RunStore:
         return None if self.directory is None else Locks(lock_file(self.directory / "runs"))
 
     def made_elsewhere(self, spec: RunSpec) -> bool:
-        """Return whether another process has made a run in the meantime; if so, take it over."""
+        """Return whether another process has made a run in the meantime; if so, read its record."""
         path = self._file(spec.key)
         if path is None or not path.is_file() or path.stat().st_mtime_ns <= self._outdated.get(path, -1):
             return False
@@ -133,15 +129,16 @@ class RunStore:
         self._records[record["key"]] = record
 
     def _file(self, key: str) -> Path | None:
-        """Return the file of a record: its key without the characters of a path, for the graph may be a user's file.
+        """Return the file of a record, named after its key.
 
-        Of a long key the end, where its digest is.
+        The key may contain the path of a user's graph, so separators are replaced. Of a long key only the end is used,
+        which contains the digest.
         """
         name = re.sub(r"[^\w.,() -]", "_", key).encode()[-_LONGEST:].decode(errors="ignore")
         return None if self.directory is None else self.directory / f"{name}.json"
 
     def forget(self, specs: Iterable[RunSpec]) -> None:
-        """Drop the records of some runs, so that they are made again; files are replaced only then."""
+        """Drop the records of some runs, so that these are repeated; the files stay until then."""
         for spec in specs:
             path = self._file(spec.key)
             if self._records.pop(spec.key, None) is not None and path is not None and path.is_file():

@@ -38,6 +38,7 @@ class FitState:
     """The epochs so far, and the one that validation prefers (-1: none yet) with the program's state after it."""
 
     training: Training
+    rates: Sequence[str] = ("learning_rate",)  # all learning rates, the one to lower first
     history: History = field(default_factory=History)
     best_epoch: int = -1
     best_state: dict[str, Tensor] = field(default_factory=dict)
@@ -71,7 +72,9 @@ class FitState:
         """The record of the epoch whose state the fit keeps."""
         select_last = self.training.select == "last"
         if self.best_epoch < 0 or (select_last and self.has_diverged):
-            got = f"got nan at epoch {len(self.history) - 1}; a smaller 'learning_rate' may help"
+            smaller = [f"a smaller '{name}'" for name in self.rates]
+            advice = ", or ".join([f"{smaller[0]} may help", *smaller[1:]])
+            got = f"got nan at epoch {len(self.history) - 1}; {advice}"
             raise DivergedError(f"training must give finite outputs ({got})")
         return self.history[-1 if select_last else self.best_epoch]
 
@@ -208,7 +211,7 @@ def train(
     the epochs so far are kept there. Its file stays: who keeps the result removes it then. Training ends early once
     outputs are not finite; a finite epoch before can still be selected, and without one, `DivergedError` is raised.
     """
-    monitor, state = EpochMonitor(task, training), FitState(training)
+    monitor, state = EpochMonitor(task, training), FitState(training, program.rates)
     if checkpoint is not None and checkpoint.restore(program, state):
         program.to(task.device)
     else:

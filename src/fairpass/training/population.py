@@ -37,7 +37,7 @@ class Member:
     state: FitState = field(init=False)
 
     def __post_init__(self) -> None:
-        self.state = FitState(self.training)
+        self.state = FitState(self.training, self.program.rates)
 
 
 def train_population(population: Sequence[Member], task: Task, *, on_epoch: OnEpoch | None = None) -> None:

@@ -1,7 +1,7 @@
 """What the training loop asks of a method: how an epoch goes, and how logits are computed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -39,6 +39,8 @@ class Program(nn.Module, ABC):
     optimizers: dict[str, Optimizer]
     # Logits of the evaluation after the last epoch, with gradient, if the next epoch can start from them.
     evaluated: Tensor | None = None
+    # The names of all learning rates, the one to lower first if training diverges.
+    rates: Sequence[str] = ("learning_rate",)
 
     @abstractmethod
     def forward(self, task: Task) -> Tensor:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from fairpass.errors import ModelFileError
@@ -31,10 +31,11 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
     if not Path(path).is_file():
         raise ModelFileError(f"'{path}' must be a {kind} file (there is no such file)")
     try:
-        with safe_open(str(path), framework="pt") as file:
-            entry = json.loads((file.metadata() or {}).get(_ENTRY, '{"kind": "a foreign file"}'))
-            # Copies: the originals live in the file, which may be replaced or removed while they are used.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 # no mapping
+        # As bytes, because safetensors opens no path that is not UTF-8, and tensors must not live in a file that may be
+        # replaced or removed while they are used.
+        content = Path(path).read_bytes()
+        tensors = load(content)  # raises if the header is not whole
+        entry = json.loads(_metadata(content).get(_ENTRY, '{"kind": "a foreign file"}'))
         if not isinstance(entry, dict):
             raise ValueError("its metadata are no JSON object")
         found, header, digest = (entry.get(name) for name in ("kind", "header", "digest"))
@@ -46,6 +47,14 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Ten
     if not is_whole or not isinstance(header, dict):
         raise ModelFileError(f"'{path}' is damaged: its content is not what was written")
     return tensors, header
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """Return the metadata of a safetensors file, which its own reader of bytes leaves out."""
+    start = 8
+    end = start + int.from_bytes(content[:start], "little")
+    found: dict[str, str] = json.loads(content[start:end]).get("__metadata__") or {}
+    return found
 
 
 def to_json(value: Any) -> str:

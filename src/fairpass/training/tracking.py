@@ -10,15 +10,21 @@ A tracker is a callback of `fit` that also records what is fitted and the result
 The library of a tracker is an extra of fairpass and is imported when the tracker is made.
 """
 
+import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from math import isfinite
+from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from uuid import uuid4
 
 from fairpass.errors import FairpassError
 from fairpass.metrics import Evaluation
+from fairpass.plain_text import is_utf8
 from fairpass.training.history import EpochRecord
 from fairpass.training.task import fingerprint
 
@@ -84,22 +90,45 @@ class TensorBoard(Tracker):
     """Writes an event file for TensorBoard into a directory."""
 
     def __init__(self, directory: str) -> None:
-        library = _library("torch.utils.tensorboard", "TensorBoard", "tensorboard")
-        try:
-            self._writer = library.SummaryWriter(directory)
-        except OSError as error:
-            raise TrackingError(f"TensorBoard cannot write to '{directory}': {error}") from None
+        self._library, self._directory = _library("torch.utils.tensorboard", "TensorBoard", "tensorboard"), directory
+        name = f"events.out.tfevents.{time.time():.0f}.{gethostname()}.{os.getpid()}.{uuid4().hex}"
+        with self._named():
+            Path(directory).mkdir(parents=True, exist_ok=True)
+            # Not its own `SummaryWriter`: that writes in a thread, which prints a traceback if it cannot.
+            self._file = Path(directory, name).open("xb")  # noqa: SIM115 # until `close`
+        self._records = self._library.RecordWriter(self._file)
+        self._add(file_version="brain.Event:2")
 
     def open(self, name: str, parameters: dict[str, Any]) -> None:
         rows = [f"| {key} | {value} |" for key, value in parameters.items()]
-        self._writer.add_text("parameters", "\n".join(["| name | value |", "|---|---|", *rows]))
+        text = "\n".join(["| name | value |", "|---|---|", *rows])
+        self._add(summary=self._library.writer.text("parameters", text))
 
     def write(self, numbers: dict[str, float], epoch: int | None) -> None:
         for name, value in numbers.items():
-            self._writer.add_scalar(name, value, epoch)
+            self._add(summary=self._library.writer.scalar(name, value), step=epoch)
+
+    def _add(self, **event: Any) -> None:
+        record = self._library.writer.Event(wall_time=time.time(), **event).SerializeToString()
+        with self._named():
+            try:
+                self._records.write(record)
+                self._file.flush()  # so that a training can be followed
+            except OSError:
+                with suppress(OSError):  # it tries to write the rest
+                    self._file.close()
+                raise
 
     def close(self, *, failed: bool) -> None:
-        self._writer.close()
+        with self._named():
+            self._file.close()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise TrackingError(f"TensorBoard cannot write to '{self._directory}': {error.strerror}") from None
 
 
 class MLflow(Tracker):
@@ -157,6 +186,8 @@ def open_tracker(description: str) -> Tracker:
     name, _, where = description.partition(":")
     if name not in trackers or not where:
         raise ValueError(f"'track' must be tensorboard:DIRECTORY, mlflow:URI or wandb:PROJECT (got {description!r})")
+    if not is_utf8(where):
+        raise ValueError(f"'track' must be UTF-8 text, as the programs that read it expect (got {description!r})")
     tracker: Tracker = trackers[name](where)
     return tracker
 

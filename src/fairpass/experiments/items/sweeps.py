@@ -18,10 +18,9 @@ from fairpass.experiments.item import CLOSE, Claim, Item, ItemResults, Verdict, 
 from fairpass.experiments.settings import GMMDS
 from fairpass.experiments.tables import MISSING, metric_tables
 from fairpass.experiments.texts import TITLES
-from fairpass.metrics.catalog import BY_LABEL, UNFAIRNESS
+from fairpass.metrics.catalog import BY_LABEL
 
 _ALPHAS = (0.03, 0.1, 0.3, 0.7, 1.0, 3.0, 10.0)
-_BIASES = tuple(metric.label for metric in UNFAIRNESS)
 
 
 def _sweep(d: str, methods: Iterable[str], **axes: Sequence[Any]) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""What every executor can do, here in this process."""
+"""The interface of executors, implemented for this process."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Self, TypeVar
@@ -26,7 +26,7 @@ class Executor:
         return 1
 
     def is_here(self, batches: int) -> bool:
-        """Return whether so many batches are computed in this process, where callbacks can watch them."""
+        """Return whether this number of batches is computed in this process, where callbacks can be called."""
         return True
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
@@ -37,7 +37,7 @@ class Executor:
         yield from ((batch, work(data, batch)) for batch in batches)
 
     def close(self) -> None:
-        """Give back what was taken for all calls of `map`; they may be called again."""
+        """Release what is kept between calls of `map`; it may still be called afterwards."""
 
     def __enter__(self) -> Self:
         return self

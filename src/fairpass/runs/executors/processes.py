@@ -40,11 +40,11 @@ class Processes(Executor):
         return self._jobs
 
     def is_here(self, batches: int) -> bool:
-        """Return whether so many batches are computed in this process, because another would not help."""
+        """Return whether this number of batches is computed in this process, as others would not help."""
         return min(self.jobs, batches) <= 1
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-        """Yield each batch with its result, as soon as it is there."""
+        """Yield each batch with its result, as soon as it is done."""
         if self.is_here(len(batches)):
             yield from super().map(work, data, batches)
             return
@@ -56,8 +56,8 @@ class Processes(Executor):
     def _together(self, work: Work[Batch, T], data: Data, waiting: deque[Batch]) -> Lost[Batch, T]:
         """Compute batches until all are done, or a process is killed; return those that were being computed then.
 
-        A killed process (out of memory) breaks the whole pool. With as many batches submitted as there are processes,
-        the others are known to be innocent, and stay in `waiting`.
+        A killed process (out of memory) breaks the whole pool. Only as many batches are submitted as there are
+        processes, so those that are still in `waiting` cannot be the cause.
         """
         running: dict[Future[Any], Batch] = {}
         lost: list[Batch] = []
@@ -81,7 +81,7 @@ class Processes(Executor):
 
 
 def _one_at_a_time(work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-    """Compute batches alone, so that it is known which one is to blame if its process is killed, too."""
+    """Compute batches one by one, to find out which one gets its process killed."""
     left = deque(batches)
     while left:
         with _pool(data, 1) as submit:
@@ -96,7 +96,7 @@ def _one_at_a_time(work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -
 
 @contextmanager
 def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
-    """Start processes that know the graph; yield a function that submits `work(data, batch)` to them."""
+    """Start processes that have the graph; yield a function that submits `work(data, batch)` to them."""
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context(_START_METHOD)
     graph = _Parcel(data)
@@ -120,7 +120,7 @@ def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
 
 @contextmanager
 def _blocked() -> Iterator[None]:
-    """Keep Ctrl-C from the processes that are started here until they are ready: it would interrupt their imports."""
+    """Block Ctrl-C in the processes that are started here until they are ready: it would interrupt their imports."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -135,9 +135,9 @@ def _blocked() -> Iterator[None]:
 class _Parcel:
     """A graph for spawned processes, in a temporary file without a name.
 
-    As an argument it would be written to a pipe, which waits until the process has imported torch and reads it: they
-    would start one after the other, and an interruption meanwhile would leave half a process. multiprocessing's own way
-    for tensors is shared memory, and containers have little of that.
+    As an argument it would be written to a pipe, which blocks until the process has imported torch and reads it: the
+    processes would start one after the other, and an interruption meanwhile could leave one half started. For tensors,
+    multiprocessing uses shared memory, of which containers have little.
     """
 
     def __init__(self, data: Data) -> None:
@@ -146,7 +146,7 @@ class _Parcel:
         self.file.flush()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if os.name != "posix":  # where files cannot be handed over like this
+        if os.name != "posix":  # file descriptors cannot be passed on there
             self.file.seek(0)
             return bytes, (self.file.read(),)
         return _map_file, (reduction.DupFd(self.file.fileno()),)

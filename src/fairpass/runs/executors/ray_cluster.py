@@ -20,17 +20,17 @@ from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 RETRIES = 3  # of a task whose process or machine was lost
 _REACHABLE = 10.0  # seconds until an address without an answer counts as wrong
 _SETTINGS = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anybody
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # otherwise Ray warns that it will be so one day
-    "RAY_task_oom_retries": str(RETRIES),  # by default, without end
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a future default, without which Ray warns
+    "RAY_task_oom_retries": str(RETRIES),  # unlimited by default
 }
 
 
 class RayCluster(Executor):
     """Tasks on a Ray cluster, one processor each, `jobs` of them at once (None: as many as there are processors).
 
-    Without an `address` Ray is started on this machine, and stopped by `close`. With one, this process connects to a
-    cluster that is there: `"ray://HOST:PORT"` or `"auto"`. A Ray that this process already uses is taken as it is.
+    Without an `address`, Ray is started on this machine, and stopped by `close`. With one, this process connects to an
+    existing cluster: `"ray://HOST:PORT"` or `"auto"`. If this process already uses Ray, that connection is used.
 
     The graph is sent to the cluster once for each call of `map`. A task whose process or machine is lost is run again
     elsewhere, up to three times. Every machine must have the same version of fairpass.
@@ -56,7 +56,7 @@ class RayCluster(Executor):
         return False
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-        """Yield each batch with its result, as soon as it is there."""
+        """Yield each batch with its result, as soon as it is done."""
         if not batches:
             return
         self._start()
@@ -100,7 +100,7 @@ class RayCluster(Executor):
             return
         settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
         if self.address is None:
-            # Nobody needs a dashboard of a cluster that ends with this command.
+            # A cluster that ends with this command needs no dashboard.
             settings |= {"address": "local", "num_cpus": self._limit, "include_dashboard": False}
         else:
             _check_reachable(self.address)
@@ -143,15 +143,15 @@ def _own_handler() -> Iterator[None]:
         yield
     finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
+            signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
 
 
 def _check_reachable(address: str) -> None:
-    """Raise `DataError` in seconds, where Ray would try for minutes."""
+    """Raise `DataError` within seconds if nothing answers at the address; Ray would try for minutes."""
     text = (os.environ.get("RAY_ADDRESS", "") if address == "auto" else address).removeprefix("ray://")
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit():
-        return  # Ray finds the cluster in its own way, and says if there is none
+        return  # Ray looks for the cluster itself, and reports if there is none
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACHABLE).close()
     except (OSError, OverflowError) as error:

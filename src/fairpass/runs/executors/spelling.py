@@ -1,4 +1,4 @@
-"""How a user says where runs are computed."""
+"""The names of executors, as on the command line."""
 
 import re
 

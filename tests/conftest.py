@@ -1,7 +1,9 @@
 """What all tests share: how examples are drawn, and a cache of their own."""
 
 import os
+import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -34,3 +36,13 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def forked_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the processes of `--jobs` from the tests' server, for tests that need not show how they start."""
     monkeypatch.setattr("fairpass.runs.executors.processes._START_METHOD", forked.get_start_method())
+
+
+@pytest.fixture
+def reachable() -> Iterator[None]:
+    """Let signals arrive: processes of pytest-xdist ignore Ctrl-C, and those of `nohup` the end of a terminal."""
+    handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

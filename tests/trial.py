@@ -2,6 +2,7 @@
 
 A trial is forked from a server that has imported everything, so it costs a fraction of a second. It leads a session of
 its own, and has a variable in its environment: by these the processes that it starts are found, also after its end.
+Its temporary files go to a directory of its own, so that leftovers are found.
 """
 
 import multiprocessing
@@ -9,6 +10,7 @@ import os
 import runpy
 import signal
 import sys
+import tempfile
 import time
 import traceback
 import unicodedata
@@ -27,6 +29,7 @@ LIMIT = 300.0  # seconds; what takes longer hangs
 GRACE = 30.0  # seconds that a process of an ended trial may go on
 _SIGNS = ("Traceback (most recent call last)", "Fatal Python error", "Exception ignored in", "core dumped")
 _STREAMS = ("stdout", "stderr")
+_OF_PYG = "torch_geometric."  # the modules that PyG generates for its layers, and leaves there
 _MARK = "FAIRPASS_TRIAL"
 # A process has one such server, whoever forks from it.
 forked = multiprocessing.get_context("forkserver")
@@ -45,6 +48,7 @@ class Outcome:
     seconds: float
     orphans: tuple[str, ...] = ()
     sent: int | None = None  # the signal that was sent before it ended
+    temporary: tuple[str, ...] = ()  # files that it left in the system's directory for them
 
     @property
     def killed(self) -> bool:
@@ -58,6 +62,8 @@ class Outcome:
         elif self.code < 0 and -self.code != self.sent:
             found.append(f"it was ended by {signal.Signals(-self.code).name}")
         found += [f"it left a process behind: {each}" for each in self.orphans]
+        if self.code is not None and self.code >= 0:  # killed, it could not remove them
+            found += [f"it left a temporary file behind: {each}" for each in self.temporary]
         for name in _STREAMS:
             if marks := unseen(getattr(self, name)):
                 found.append(f"{name} has an escape sequence, or what cannot be seen: {marks}")
@@ -92,12 +98,16 @@ class Trial:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.mark = f"{time.monotonic_ns()}"
         self.logs = Path(f"{self.folder}.logs") / self.mark
-        self.logs.mkdir(parents=True)
+        self.temporary = self.logs / "tmp"
+        self.temporary.mkdir(parents=True)
         for name in _STREAMS:
             (self.logs / name).touch()
         here, there = forked.Pipe(duplex=False)
         work = (self.function or command, tuple(self.arguments))
-        given = (there, str(self.folder), str(self.logs), {**os.environ, _MARK: self.mark}, *work)
+        environment = {**os.environ, _MARK: self.mark, "TMPDIR": str(self.temporary)}
+        # PyTorch makes this directory when it is imported, for all programs of a user. It is not ours to remove.
+        environment["TORCHINDUCTOR_CACHE_DIR"] = str(self.logs / "torch")
+        given = (there, str(self.folder), str(self.logs), environment, *work)
         self.process = forked.Process(target=_child, args=given)
         with _lock:
             self.process.start()
@@ -182,7 +192,9 @@ class Trial:
         self.kill_all()
         words = tuple(str(each) for each in self.arguments)
         stdout, stderr = ((self.logs / name).read_text(errors="replace") for name in _STREAMS)
-        return Outcome(words, None if hangs else code, stdout, stderr, seconds, tuple(orphans), self.sent)
+        found = [str(each.relative_to(self.temporary)) for each in sorted(self.temporary.rglob("*"))]
+        left = tuple(each for each in found if not each.startswith(_OF_PYG))
+        return Outcome(words, None if hangs else code, stdout, stderr, seconds, tuple(orphans), self.sent, left)
 
     def kill_all(self) -> None:
         for each in self.processes():
@@ -225,6 +237,7 @@ def _child(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # the server may have looked up its own
     os.chdir(folder)
     for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")):
         with (Path(logs) / name).open("wb") as file:
@@ -235,7 +248,6 @@ def _child(
     try:
         function(*arguments)
     except SystemExit as end:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         code = end.code if isinstance(end.code, int) else bool(end.code)
     except BaseException:
         traceback.print_exc()

@@ -1,6 +1,7 @@
 """Torture fairpass for some minutes: `python -m tests.torture --minutes 10`.
 
-Every trial depends on the seed, its part and its number only; `--only kills --trial 123` repeats one.
+What a trial does is drawn from the seed, its part and its number, and `--only kills --trial 123` repeats one; when a
+kill hits also depends on the machine's speed.
 """
 
 import argparse

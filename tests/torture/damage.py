@@ -22,6 +22,7 @@ from fairpass.errors import FairpassError
 
 EACH, FEW = 40, 10  # mutations of a trial; of files that take long to read
 READ = 60  # seconds to read a file
+LONGEST = 3000  # characters of an error
 MEMORY = 4 * 2**30  # bytes more than before
 _lock = Lock()
 
@@ -62,7 +63,7 @@ def damage_many(stored: Path, name: str, seed: float, out: Path) -> None:
     counts: dict[str, int] = {"files": 0, "refused": 0, "unharmed": 0, "changed with a right checksum": 0}
     faults: list[str] = []
     kind = kinds(stored)[name]
-    whole = _whole(kind, out.parent / "whole")
+    whole = whole_content(kind, out.parent / "whole")
     for number in range(FEW if kind.few else EACH):
         how, fault = damage(kind, Random(f"{seed} {number}"), out.parent / str(number), whole)
         counts["files"] += 1
@@ -81,22 +82,27 @@ def damage(kind: Kind, random: Random, folder: Path, whole: str | None) -> tuple
     signal.alarm(READ)
     began = time.monotonic()
     try:
-        content, message = outcome(lambda: shown(kind.use(kind.read(file))))
+        read, message = outcome(lambda: kind.read(file))
+        content, unusable = outcome(lambda: shown(kind.use(read))) if message is None else (None, None)
     except TooLongError:
         return how, f"{how}: it takes more than {READ} s to read"
     except BaseException:
         return how, f"{how}, {time.monotonic() - began:.1f} s: {traceback.format_exc()[-3000:]}"
     finally:
         signal.alarm(0)
-    if message is None:
-        if content == whole:
-            return "unharmed", None
-        if how == "bytes" and kind.signed:
-            return how, "changed bytes were accepted, and the content is another"
-        return "changed with a right checksum", None
-    if not (file.name in message or str(file.parent) in message) and kind.signed and how == "bytes":
-        return how, f"{how}: the error does not name the file: {message[:500]}"
-    return "refused", None
+    if message is not None:
+        # A change with a right checksum may show in another file of the same directory.
+        together = folder if kind.around is not None and how == "signed" else file.parent
+        if not (file.name in message or str(together) in message):
+            return how, f"{how}: the error does not name the file: {message[:500]}"
+        if len(message) > LONGEST:
+            return how, f"{how}: the error has {len(message):,} characters: {message[:500]}"
+        return "refused", None
+    if content == whole and unusable is None:
+        return "unharmed", None
+    if how == "bytes" and kind.signed:
+        return how, "changed bytes were accepted, and the content is another"
+    return "refused" if unusable else "changed with a right checksum", None
 
 
 def outcome(action: Callable[[], Any]) -> tuple[Any, str | None]:
@@ -107,7 +113,7 @@ def outcome(action: Callable[[], Any]) -> tuple[Any, str | None]:
         return None, str(error)
 
 
-def _whole(kind: Kind, folder: Path) -> str | None:
+def whole_content(kind: Kind, folder: Path) -> str | None:
     content, _ = outcome(lambda: shown(kind.use(kind.read(kind.copy_to(folder)))))
     return None if content is None else str(content)
 

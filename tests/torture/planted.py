@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,6 +21,10 @@ def leaves_a_process() -> None:
 
 def leaves_a_process_in_another_session() -> None:
     subprocess.Popen(["sleep", "3600"], start_new_session=True)
+
+
+def leaves_a_temporary_file() -> None:
+    tempfile.mkdtemp(prefix="forgotten-")
 
 
 def colours_the_terminal() -> None:

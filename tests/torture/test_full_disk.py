@@ -20,6 +20,7 @@ from fairpass.cli.app import app
 
 TRAIN = ["train", "german", "--method", "gcn", "--epochs", "2", "--out"]
 TUNE = ["tune", "german", "--method", "gcn", "--epochs", "2", "--trials", "1", "--out"]
+TRACK = ["train", "german", "--method", "gcn", "--epochs", "50", "--track"]
 COMPARE = ["compare", "german", "--methods", "gcn", "--seeds", "1", "--epochs", "2", "--out"]
 found = {}
 for name, options, command, ballast in (
@@ -28,13 +29,16 @@ for name, options, command, ballast in (
     ("study", "size=100k", TUNE, 90_000),
     ("study-inodes", "size=10M,nr_inodes=3", TUNE, 0),
     ("results", "size=4k", COMPARE, 0),
+    ("events", "size=8k", TRACK, 0),
+    ("events-inodes", "size=10M,nr_inodes=2", TRACK, 0),
 ):
     disk = Path(sys.argv[1]) / name
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], check=True)
     if ballast:
         (disk / "ballast").write_bytes(bytes(ballast))
-    done = CliRunner().invoke(app, [*command, str(disk / "out")])
+    prefix = "tensorboard:" if command is TRACK else ""
+    done = CliRunner().invoke(app, [*command, f"{prefix}{disk / 'out'}"])
     files = {str(path.relative_to(disk)): path.stat().st_size for path in disk.rglob("*") if path.is_file()}
     found[name] = {"code": done.exit_code, "error": done.stderr, "files": files}
 print(json.dumps(found))
@@ -73,14 +77,21 @@ def test_a_full_disk_while_a_model_is_trained(name: str, outcomes: Mapping[str, 
 def test_a_full_disk_while_a_study_is_kept(name: str, outcomes: Mapping[str, Any]) -> None:
     done = outcomes[name]
     assert done["code"] == 1
-    assert "disk is full" in done["error"]
-    assert "Traceback" not in done["error"]
+    assert done["error"].startswith(f"Error: the disk is full: '{outcomes['folder']}/{name}/out")
+    assert len(done["error"].splitlines()) == 1
 
 
 def test_a_full_disk_while_results_are_written(outcomes: Mapping[str, Any]) -> None:
     done = outcomes["results"]
     assert (done["code"], done["error"]) == (1, f"Error: the disk is full: '{outcomes['folder']}/results/out'\n")
     assert set(done["files"]) == {"out"}  # as it was before the first run
+
+
+@pytest.mark.parametrize("name", ["events", "events-inodes"])
+def test_a_full_disk_while_a_training_is_tracked(name: str, outcomes: Mapping[str, Any]) -> None:
+    done, where = outcomes[name], f"{outcomes['folder']}/{name}/out"
+    expected = f"Error: TensorBoard cannot write to '{where}': No space left on device\n"
+    assert (done["code"], done["error"]) == (1, expected)
 
 
 def test_nothing_stays_mounted(outcomes: Mapping[str, Any]) -> None:

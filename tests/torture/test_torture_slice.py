@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.torture import damage, disk, extreme_numbers, hostile, kills, planted, starts
-from tests.torture.__main__ import Torture
+from tests.torture.__main__ import Torture, repeat
 from tests.torture.materials import differences, leftovers, results
 from tests.torture.mutations import change_bytes
 from tests.torture.reporting import Report, Setting
@@ -80,6 +80,7 @@ def test_a_full_disk_is_said_and_survived(setting: Setting) -> None:
         (planted.hangs, "it hangs"),
         (planted.leaves_a_process, "it left a process behind: .*sleep 3600"),
         (planted.leaves_a_process_in_another_session, "it left a process behind: .*sleep 3600"),
+        (planted.leaves_a_temporary_file, "it left a temporary file behind: forgotten-"),
         (planted.colours_the_terminal, "escape sequence"),
     ],
 )
@@ -144,10 +145,24 @@ def test_the_harness_notices_readers_that_accept_anything(read: Any, fault: str,
     assert fault in found
 
 
-def test_all_of_a_trial_follows_from_its_seed_and_number(tmp_path: Path) -> None:
+def test_what_a_trial_does_follows_from_its_seed_and_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[float] = []
+
+    def trial(setting: Setting) -> Report:
+        drawn.append(setting.random.random())
+        return Report()
+
+    monkeypatch.setattr(kills, "trial", trial)
+    for number, seed in ((0, SEED), (1, SEED), (0, "other"), (0, SEED)):
+        repeat("kills", number, seed, tmp_path)
+    assert drawn[3] == drawn[0]
+    assert len(set(drawn)) == 3
+
+
+def test_faults_are_counted_and_kept(tmp_path: Path) -> None:
     torture = Torture({"kills": 1.0}, 0, SEED, tmp_path)
     torture.note("kills", 0, Report(["lost"]))
     torture.note("kills", 1, Report())
-    assert torture.sums["kills"].fault == 1
-    assert torture.to_dict()["faults"][0]["trial"] == 0
+    assert (torture.sums["kills"].fault, torture.sums["kills"].clean) == (1, 1)
+    assert [each["trial"] for each in torture.to_dict()["faults"]] == [0]
     assert "kills" in torture.table()

@@ -65,8 +65,7 @@ def test_a_lost_node_loses_no_record(tmp_path: Path) -> None:
     assert found["records"] == json.loads(json.dumps(expected))
     assert (tmp_path / "reached").exists()  # a task was on the node when it was lost
     assert found["error"] == "KeyError(7)"
-    assert found["first"] == [0.0, 150]
-    assert found["freed"]
+    assert found["closed"] == [[0.0, 150, True]] * on_ray.CLOSED
     assert found["killed"] == [[0, 0], [1, None]]
     assert found["disconnected"]
 

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -19,6 +20,7 @@ from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
 RETRIES = 3  # of a task whose process or machine was lost
 _REACHABLE = 10.0  # seconds until an address without an answer counts as wrong
+_CANCELLING, _CANCEL_AGAIN = 10.0, 0.5  # seconds that tasks have to end, and between two tries
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a future default, without which Ray warns
@@ -84,15 +86,22 @@ class RayCluster(Executor):
                     raise FairpassError(f"Ray could not run a task: {_first_line(error)}") from error
                 yield batch, result
         finally:
-            for each in running:
-                with suppress(Exception):  # a cluster that is gone runs nothing
-                    ray.cancel(each, force=True)
+            self._cancel([*running])
 
     def close(self) -> None:
         """Disconnect, and stop Ray if it was started here."""
         if self._is_ours:
             self._is_ours = False
             self._ray.shutdown()
+
+    def _cancel(self, tasks: Sequence[Any]) -> None:
+        """Cancel tasks until they have ended: Ray can miss one that is just being sent to a worker."""
+        end = time.monotonic() + _CANCELLING
+        with suppress(Exception):  # a cluster that is gone runs nothing
+            while tasks and time.monotonic() < end:
+                for each in tasks:
+                    self._ray.cancel(each, force=True)
+                tasks = self._ray.wait(tasks, num_returns=len(tasks), timeout=_CANCEL_AGAIN)[1]
 
     def _start(self) -> None:
         ray = self._ray

@@ -26,7 +26,7 @@ from fairpass.runs.executors import ray_cluster
 from fairpass.training import Program, Task, Training
 
 SEEDS = range(3)
-CLOSED = 10  # times: a task on its way to a worker, which Ray can fail to cancel, is there in one of about five
+CLOSED = 6  # times: a task on its way to a worker, which Ray can fail to cancel, is there in one of about five
 
 
 def wait_for(path: Path) -> None:
@@ -79,7 +79,7 @@ def wait(data: Data, batch: float) -> int:
     return data.num_nodes or 0
 
 
-def close_early() -> tuple[float, int, bool]:
+def close_early() -> tuple[float, int | None, bool]:
     """Return the first of three results, which is not waited for longer, and whether the others are cancelled."""
     # Two at once, on two processors: which of several waiting tasks Ray begins first is not known.
     results = executor_for(2, executor="ray://auto").map(wait, small_graph(), [0.0, 3600.0, 3600.0])

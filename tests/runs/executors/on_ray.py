@@ -26,7 +26,7 @@ from fairpass.runs.executors import ray_cluster
 from fairpass.training import Program, Task, Training
 
 SEEDS = range(3)
-CLOSED = 6  # times: a task on its way to a worker, which Ray can fail to cancel, is there in one of about five
+CLOSED = 3  # times: about one in five has a task on its way to a worker, which Ray can fail to cancel
 
 
 def wait_for(path: Path) -> None:

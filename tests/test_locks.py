@@ -78,19 +78,6 @@ def test_who_has_to_wait_is_told_for_whom(tmp_path: Path, caplog: pytest.LogCapt
     assert [record.getMessage().startswith("waiting for ") for record in caplog.records] == [True]
 
 
-def test_who_waits_too_long_is_told_for_whom(tmp_path: Path) -> None:
-    locks = Locks(tmp_path / ".lock")
-    with locks.hold("a"), locks.hold("a", timeout=0), ThreadPoolExecutor(1) as thread:
-
-        def wait() -> None:
-            with locks.hold("a", timeout=0.05):
-                pass
-
-        with pytest.raises(TimeoutError, match=r"process \d+"):
-            thread.submit(wait).result()
-    assert not locks.path.exists()
-
-
 def test_nothing_is_lost_between_four_processes(tmp_path: Path) -> None:
     number = tmp_path / "number"
     number.write_text("0")

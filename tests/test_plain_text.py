@@ -69,6 +69,15 @@ def test_a_table_as_csv() -> None:
     pd.testing.assert_frame_equal(table, before)
 
 
+@given(st.lists(ANY.filter(lambda text: "\0" not in text), min_size=1), st.sampled_from(["node", "a\rb", "\r=1", "-1"]))
+def test_a_table_comes_back_as_it_was(texts: list[str], name: str) -> None:
+    table = pd.DataFrame({name: texts, "score": range(len(texts))})
+    found = pd.read_csv(io.BytesIO(to_csv(table).encode()), dtype=str, keep_default_na=False)
+    assert [text_of_cell(each) for each in found.columns] == [name, "score"]
+    assert [text_of_cell(each) for each in found.iloc[:, 0]] == texts
+    assert list(found["score"]) == [str(i) for i in range(len(texts))]
+
+
 BAD_NAMES = ["", " ", ".", "..", "a/b", "a\\b", "../x", "a\nb", "a\x1b[31m", "a\x00", "x" * 201, "é" * 101]
 
 

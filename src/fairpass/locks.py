@@ -100,29 +100,18 @@ class Locks:
         return "another process" if kind == fcntl.F_UNLCK or process <= 0 else f"process {process}"
 
     @contextmanager
-    def hold(
-        self,
-        name: str,
-        waiting: Callable[[str], str] | None = None,
-        *,
-        patience: float = 0.0,
-        timeout: float | None = None,
-    ) -> Iterator[None]:
+    def hold(self, name: str, waiting: Callable[[str], str] | None = None, *, patience: float = 0.0) -> Iterator[None]:
         """Hold a lock, after waiting for it.
 
         Args:
             waiting: makes a note of who holds the lock, which is logged once.
             patience: seconds to wait before that note.
-            timeout: seconds to wait, and then raise `TimeoutError` with who holds the lock.
         """
         start = time.monotonic()
         while not self.acquire(name):
-            waited = time.monotonic() - start
-            if waiting is not None and waited >= patience:
+            if waiting is not None and time.monotonic() - start >= patience:
                 logger.warning("%s", waiting(self.holder(name)))
                 waiting = None
-            if timeout is not None and waited > timeout:
-                raise TimeoutError(self.holder(name))
             time.sleep(_POLL)
         try:
             yield

@@ -1,5 +1,6 @@
 """Make text from tables and options safe for terminals, spreadsheets and names of directories."""
 
+import csv
 import os
 import re
 from typing import TYPE_CHECKING
@@ -86,4 +87,6 @@ def to_csv(table: "pd.DataFrame") -> str:
             cells = [spreadsheet_cell(value) if isinstance(value, str) else value for value in column]
             named.isetitem(number, cells)
     text: str = named.to_csv(index=False, lineterminator="\n")
+    if "\r" in text:  # Python before 3.13 does not quote it, and readers take it for the end of a line
+        text = named.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     return text

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -58,6 +59,24 @@ def test_termination_ends_a_command_like_an_interruption(
     result = run("datasets")
     assert (result.exit_code, result.stdout, result.stderr) == (128 + number, "", "Terminated\n")
     assert signal.getsignal(number) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_search_ends_when_asked_although_its_database_is_locked(
+    run: Run, tmp_path: Path, number: signal.Signals
+) -> None:
+    tune = ["tune", "german", "--method", "gcn", "--seeds", "1", "--epochs", "2", "--out", str(tmp_path), "--trials"]
+    assert run(*tune, "1").exit_code == 0
+    database = sqlite3.connect(tmp_path / "study.db", isolation_level=None)
+    database.execute("BEGIN EXCLUSIVE")
+    with Trial([*tune, "2"], tmp_path / "work", limit=PATIENCE) as trial:
+        trial.wait_until(lambda: "database does not answer" in (trial.logs / "stderr").read_text())
+        trial.send(number)
+        outcome = trial.outcome()
+    assert (outcome.code, outcome.faults()) == (128 + number, [])
+    database.close()
+    assert run(*tune, "2").exit_code == 0
 
 
 def interrupt_at(place: str, event: str) -> None:

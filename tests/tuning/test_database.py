@@ -1,12 +1,14 @@
 """The database of a study, on a file and on a real PostgreSQL: shared by processes, quick to refuse, discreet."""
 
 import json
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -191,20 +193,23 @@ def test_passwords_are_masked(message: str, shown: str) -> None:
 def test_a_lock_is_exclusive_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name, seconds in {"_WAIT": 0.5, "PATIENCE": 0.1}.items():
-        monkeypatch.setattr(f"fairpass.tuning.database.{name}", seconds)
+    monkeypatch.setattr("fairpass.tuning.database.PATIENCE", 0.1)
     storage = f"{tmp_path}/study.db"
     lock = partial(exclusive, storage, create_engine(database_url(storage)), "a")
+    is_ours, said = False, threading.Event()
+    monkeypatch.setattr(logging.getLogger("fairpass.locks"), "filters", [lambda _: said.set() or True])
 
-    def hold() -> None:
+    def hold() -> bool:
         with lock():
-            pass
+            return is_ours
 
     with ThreadPoolExecutor(1) as thread:
-        with lock(), pytest.raises(DataError, match=r"'storage' must be free .* is using '.*study.db'"):
-            thread.submit(hold).result()
-        assert [f"is using '{tmp_path}/study.db': waiting up to 0.5 s" in each for each in caplog.messages] == [True]
-        thread.submit(hold).result()
+        with lock():
+            is_ours, held = True, thread.submit(hold)
+            assert said.wait(PATIENCE)
+            is_ours = False
+        assert held.result(PATIENCE) is False
+    assert [f"is using '{tmp_path}/study.db': waiting for it" in each for each in caplog.messages] == [True]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -229,7 +234,7 @@ def test_a_database_has_all_tables_or_is_not_there(tmp_path: Path) -> None:
     storage = connect(str(path))
     tables = inspect(storage.engine)
     assert [each["name"] for each in tables.get_indexes("studies") if each["unique"]] == ["ix_studies_study_name"]
-    storage.engine.dispose()
+    storage.close()
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -3,6 +3,9 @@
 import logging
 import signal
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,13 @@ import pytest
 from sqlalchemy import event
 
 from fairpass.tuning.database import connect
-from fairpass.tuning.storage import DatabaseStorage
 
 
 @pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize("moment", ["after_cursor_execute", "commit", "reset", "checkin"])
 def test_an_interrupted_transaction_is_finished(moment: str, tmp_path: Path) -> None:
     path = tmp_path / "study.db"
-    storage = DatabaseStorage(connect(str(path)))
+    storage = connect(str(path))
     study = optuna.create_study(storage=storage)
 
     once = [signal.SIGINT]
@@ -39,23 +41,61 @@ def test_an_interrupted_transaction_is_finished(moment: str, tmp_path: Path) -> 
     storage.close()
 
 
-def test_a_database_that_another_program_uses_is_waited_for_with_a_note(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("fairpass.tuning.storage.PATIENCE", 0.1)
-    path = tmp_path / "study.db"
-    storage = DatabaseStorage(connect(str(path)))
-    study = optuna.create_study(storage=storage)
+@contextmanager
+def locked(path: Path) -> Iterator[Callable[[], None]]:
+    """Lock a database as another program may do; yield what frees it."""
     other = sqlite3.connect(path, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN EXCLUSIVE")
+    yield other.rollback
+    other.close()
 
-    def free(record: logging.LogRecord) -> bool:
-        other.rollback()
+
+def when_warned(do: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do something as soon as the storage says that it waits."""
+
+    def once(_: logging.LogRecord) -> bool:
+        do()
         return True
 
-    monkeypatch.setattr(logging.getLogger("fairpass.tuning.storage"), "filters", [free])
-    study.set_user_attr("a", 1)
-    assert [each for each in caplog.messages if "another program may be writing" in each]
+    monkeypatch.setattr("fairpass.tuning.storage.PATIENCE", 0.1)
+    monkeypatch.setattr(logging.getLogger("fairpass.tuning.storage"), "filters", [once])
+
+
+def test_a_locked_database_is_waited_for_with_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "study.db"
+    connect(str(path)).close()
+    with locked(path) as free:
+        when_warned(free, monkeypatch)
+        storage = connect(str(path))
+    study = optuna.create_study(storage=storage)
+    with locked(path) as free:
+        when_warned(free, monkeypatch)
+        study.set_user_attr("a", 1)
+    assert len([each for each in caplog.messages if "another program may be using it" in each]) == 2
     assert study.user_attrs == {"a": 1}
-    other.close()
+    storage.close()
+
+
+@pytest.mark.usefixtures("reachable")
+def test_who_is_interrupted_does_not_tidy_up_in_a_locked_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "study.db"
+    storage = connect(str(path))
+    study = optuna.create_study(storage=storage)
+    with locked(path) as free:
+        when_warned(partial(signal.raise_signal, signal.SIGINT), monkeypatch)
+        try:
+            study.set_user_attr("a", 1)
+        except KeyboardInterrupt:
+            for name in "bc":
+                with pytest.raises(KeyboardInterrupt):
+                    study.set_user_attr(name, 2)
+        else:
+            pytest.fail("nothing was interrupted")
+        free()
+    study.set_user_attr("d", 3)
+    assert study.user_attrs == {"a": 1, "b": 2, "c": 2, "d": 3}  # all that it was asked for, when it could
     storage.close()

@@ -21,33 +21,30 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from fairpass.errors import DataError
 from fairpass.files import atomic_path
 from fairpass.locks import Locks, lock_file
-from fairpass.tuning.storage import PATIENCE
+from fairpass.tuning.storage import PATIENCE, DatabaseStorage
 
 _SQLITE = "sqlite:///"
 _REACHABLE = 10  # seconds until a server without an answer counts as wrong
 _FILES, _PAGE = 4, 1 << 14  # files that SQLite may need at once, with their locks, and bytes of each
-_WAIT = 60  # seconds, while others write or hold the lock
+_WAIT = 60  # seconds, for the lock on a server
+_LONG = 2_000_000  # seconds; SQLite counts milliseconds in 32 bits
 
 
-def connect(storage: str) -> RDBStorage:
+def connect(storage: str) -> DatabaseStorage:
     """Open the database at a URL, or the SQLite file at a path, and create Optuna's tables if it has none."""
     url, file = database_url(storage), sqlite_file(storage)
     options: dict[str, Any] = {}
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         # By its path, which may have characters that mean something in a URL, or are not UTF-8.
-        options = {"creator": partial(sqlite3.connect, file, timeout=_WAIT, check_same_thread=False)}
+        options = {"creator": partial(sqlite3.connect, file, timeout=_LONG, check_same_thread=False)}
     engine = None
     try:
         if make_url(url).get_backend_name() in _LOCKS:
             options = {"connect_args": {"connect_timeout": _REACHABLE}}
         engine = create_engine(url, **options)
-        with exclusive(storage, engine, "tables"):  # processes that create them at the same time would collide
-            if file is not None:
-                _create(file)
-            template = url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
-            with readable(storage):
-                return RDBStorage(template, engine_kwargs=options)
+        with exclusive(storage, engine, "tables"), readable(storage):  # processes that create them would collide
+            return DatabaseStorage(partial(_open, url, file, options))
     except DataError:
         raise
     except DBAPIError as error:
@@ -70,6 +67,13 @@ def readable(storage: str | os.PathLike[str] | None) -> Iterator[None]:
     except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
         shown = masked(repr(os.fspath(storage or "")))
         raise DataError(f"'storage' must be a database of studies (got {shown}, damaged: {error})") from error
+
+
+def _open(url: str, file: Path | None, options: dict[str, Any]) -> RDBStorage:
+    if file is not None:
+        _create(file)
+    template = url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
+    return RDBStorage(template, engine_kwargs=options)
 
 
 def _create(path: Path) -> None:
@@ -146,7 +150,8 @@ def exclusive(storage: str, engine: Engine, name: str) -> Iterator[None]:
     """
     file = sqlite_file(storage)
     if file is not None:
-        with _locked_file(file):
+        locks, note = Locks(lock_file(file)), f"is using '{file}': waiting for it"
+        with locks.hold("study", lambda who: f"{who} {note}", patience=PATIENCE):
             yield
     elif engine.dialect.name in _LOCKS:
         with _locked_session(engine, name):
@@ -183,16 +188,4 @@ def _locked_session(engine: Engine, name: str) -> Iterator[None]:
         if answers[-1] == 0:
             raise DataError(f"'storage' must be free within {_WAIT} s (another search holds the lock of {engine.url})")
         stack.callback(connection.execute, text(release), values)
-        yield
-
-
-@contextmanager
-def _locked_file(path: Path) -> Iterator[None]:
-    with ExitStack() as stack:
-        try:
-            note = f"is using '{path}': waiting up to {_WAIT:g} s"
-            lock = Locks(lock_file(path)).hold("study", lambda who: f"{who} {note}", patience=PATIENCE, timeout=_WAIT)
-            stack.enter_context(lock)
-        except TimeoutError as error:
-            raise DataError(f"'storage' must be free within {_WAIT} s ({error} is using '{path}')") from None
         yield

@@ -5,6 +5,7 @@ up. So transactions run in a thread of their own, and a signal interrupts only t
 """
 
 import logging
+import sys
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,8 @@ from typing import Any
 
 from optuna.storages import BaseStorage, RDBStorage, get_storage
 
-PATIENCE = 3.0  # seconds of waiting before a warning
+PATIENCE = 3.0  # seconds of waiting before a warning, and after an interruption
+_FOREVER = -1.0  # as locks spell it
 _log = logging.getLogger(__name__)
 
 
@@ -28,6 +30,7 @@ class _Task:
         self.work, self.unfinished = work, allocate_lock()
         self.value: Any = None
         self.error: BaseException | None = None
+        self.is_done = False
         self.unfinished.acquire()
 
     def do(self) -> None:
@@ -35,12 +38,15 @@ class _Task:
             self.value = self.work()
         except BaseException as error:
             self.error = error
+        self.is_done = True
         self.unfinished.release()
 
+    def ends_within(self, seconds: float) -> bool:
+        if not self.is_done:
+            self.unfinished.acquire(timeout=seconds)
+        return self.is_done
+
     def outcome(self) -> Any:
-        if not self.unfinished.acquire(timeout=PATIENCE):
-            _log.warning("The study's database does not answer: another program may be writing to it. Waiting.")
-            self.unfinished.acquire()
         if self.error is not None:
             raise self.error
         return self.value
@@ -63,22 +69,52 @@ _Forwarding: Any = type("_Forwarding", (BaseStorage,), _METHODS)
 
 
 class DatabaseStorage(_Forwarding):  # type: ignore[misc] # its methods are those of Optuna's storages
-    """A storage whose operations are done in turn by a thread of its own."""
+    """A storage that a thread of its own opens, and whose operations that thread does in turn.
 
-    def __init__(self, storage: RDBStorage) -> None:
-        self.engine = storage.engine
-        self.storage = get_storage(storage)  # adds Optuna's cache
+    A database that another program has locked is waited for, with a warning. After an interruption it is not: what is
+    left to tidy up is then left to the next search.
+    """
+
+    def __init__(self, open_storage: Callable[[], RDBStorage]) -> None:
         self.tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self.grace, self.has_warned = PATIENCE, False
         start_new_thread(_do_all, (self.tasks,))
+        try:
+            opened = self.do(open_storage)
+        except BaseException:
+            self.tasks.put(None)
+            raise
+        self.engine = opened.engine
+        self.storage = get_storage(opened)  # adds Optuna's cache
 
     def do(self, work: Callable[[], Any]) -> Any:
         """Return what `work` returns in the storage's thread; a signal interrupts the wait, not the work."""
         task = _Task(work)
         self.tasks.put(task)
+        if isinstance(sys.exception(), KeyboardInterrupt):
+            if not task.ends_within(self.grace):
+                self.grace = 0.0
+                raise KeyboardInterrupt
+        else:
+            self._wait_for(task)
+            self.grace = PATIENCE
         return task.outcome()
+
+    def _wait_for(self, task: _Task) -> None:
+        if not task.ends_within(PATIENCE):
+            if not self.has_warned:
+                self.has_warned = True
+                _log.warning("The study's database does not answer: another program may be using it. Waiting.")
+            task.ends_within(_FOREVER)
+            self.has_warned = False
 
     def close(self) -> None:
         """Finish the pending operations and disconnect."""
-        self.do(self.storage.remove_session)
-        self.tasks.put(None)
+        try:
+            self.do(self._disconnect)
+        finally:
+            self.tasks.put(None)
+
+    def _disconnect(self) -> None:
+        self.storage.remove_session()
         self.engine.dispose()

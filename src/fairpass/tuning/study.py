@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 
 from fairpass.errors import DataError
 from fairpass.tuning.database import check_writable, connect, exclusive, masked, readable
-from fairpass.tuning.storage import DatabaseStorage
+from fairpass.tuning.storage import PATIENCE, DatabaseStorage
 
 BEAT, GRACE = 10.0, 60.0  # seconds between signs of life, and after which a search without one counts as dead
 OWNER, _ALIVE = "owner", "alive"  # attributes of a trial and of the study
@@ -49,7 +49,7 @@ def open_study(
             backend = InMemoryStorage()
         else:
             place = os.fspath(storage)
-            backend = DatabaseStorage(connect(place))
+            backend = connect(place)
             lock = partial(exclusive, place, backend.engine, name)
         with lock(), readable(storage):
             study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
@@ -98,7 +98,7 @@ def signs_of_life(study: Study) -> Iterator[str]:
         yield owner
     finally:
         searching.release()
-        thread.join()
+        thread.join(PATIENCE)  # it may wait for a database that does not answer
 
 
 def give_up(study: Study, numbers: Iterable[int]) -> None:

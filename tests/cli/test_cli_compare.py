@@ -184,7 +184,9 @@ def test_all_methods_are_meant_by_default(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--methods", "gcn,gnc"], "Error: 'method' must be one of constant, gcn"),
+        (["--methods", "gcn,gnc"], "Error: --methods must be one of constant, gcn"),
+        (["--methods", ""], "Error: --methods must be names separated by commas (got '')"),
+        (["--methods", "gcn,,gcn"], "Error: --methods must be names separated by commas (got 'gcn,,gcn')"),
         (["--seeds", "0"], "--seeds must be at least 1 (got 0)"),
         (["--jobs", "0"], "--jobs must be at least 1 (got 0)"),
         (["--jobs", "2", "--report", "x"], "--report cannot be used with --jobs"),

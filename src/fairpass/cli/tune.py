@@ -51,7 +51,7 @@ def tune(
     executor = execution.open()
     limit = Budget(trials=trials, seconds=None if budget is None else parse_time(budget))
     found = methods.method(method)
-    other = None if against is None else methods.method(against)
+    other = None if against is None else methods.method(against, "against")
     fixed = {**parse_parameters(found, settings or ()), **training.given(found.default_training())}
     data = graph.load()
     choose_threads(data)

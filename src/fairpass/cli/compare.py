@@ -33,10 +33,14 @@ def compare(
     report: Path | None = None,
     include_people: bool = False,
 ) -> Result:
+    if out is not None and out.suffix != ".json":
+        raise typer.BadParameter(f"--out must end in .json (got {str(out)!r})")
     with working("Starting"):
         from fairpass.methods import method, names
         from fairpass.runs import Comparison
 
+    if out is not None and out.is_file():
+        Comparison.load(out)  # what holds no results is not to be removed
     if report is not None and not execution.is_here:
         option = "--jobs" if execution.executor == HERE.executor else "--executor"
         raise typer.BadParameter(f"--report cannot be used with {option}: it needs the models in this process")

@@ -169,6 +169,7 @@ def test_many_labels_and_no_edges(run: Run, own_tables: Tables) -> None:
         ({"sensitive": "hired"}, "--label and --sensitive must be different columns (both are 'hired')"),
         ({"max-levels": "1"}, "--max-levels must be at least 2 (got 1)"),
         ({"text-encoding": "klingon"}, "--text-encoding must be an encoding that Python knows (got 'klingon')"),
+        ({"text-encoding": "hex"}, "--text-encoding must be an encoding that Python knows (got 'hex')"),
         ({"scale": "published"}, "--scale must be one of 'minmax', 'standard', 'none' (got 'published')"),
     ],
 )

@@ -33,7 +33,9 @@ def test_benchmark_resumes_and_shows_what_it_found(run: Run, run_json: RunJson, 
     ("arguments", "message"),
     [
         (("--graphs", "moon"), "must be among"),
-        (("--methods", "moon"), "must be one of"),
+        (("--methods", "moon"), "--methods must be one of"),
+        (("--methods", "gcn,"), "--methods must be names separated by commas (got 'gcn,')"),
+        (("--graphs", ""), "--graphs must be names separated by commas (got '')"),
         (("--graphs", "german", "--methods", "mlp", "--reference", "gcn"), "'--reference' must be one of the methods"),
     ],
 )
@@ -66,6 +68,9 @@ def test_attribute(run: Run, run_json: RunJson, tmp_path: Path) -> None:
         (("attribute", "gcn", "german"), "must have fairness to switch off (got GCN, a plain method)"),
         (("attribute", "moon", "german"), "'method' must be one of"),
         (("attribute", "mmd", "moon"), "there is no data set 'moon'"),
+        (("attribute", "gmmd", "german", "--encoders", ","), "--encoders must be names separated by commas (got ',')"),
+        (("attribute", "gmmd", "german", "--encoders", "gcn,gnc"), "--encoders must be one of ('mlp', 'linear',"),
+        (("attribute", "mmd", "german", "--encoders", "gnc"), "--encoders must be one of ('gcn',"),
         (("attribute", "fmp", "german", "--encoders", "gcn"), "fmp has no choice of network"),
     ],
 )

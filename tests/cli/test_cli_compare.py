@@ -94,6 +94,7 @@ def test_a_file_that_is_something_else_is_kept(run: Run, tmp_path: Path) -> None
     result = run(*QUICK, "--out", out)
     assert result.exit_code == 1
     assert "must be a fairpass comparison file (damaged or not one" in result.stderr
+    assert "remove" not in result.stderr
     assert out.read_text() == "Dear all"
 
 
@@ -184,8 +185,11 @@ def test_all_methods_are_meant_by_default(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--methods", "gcn,gnc"], "Error: 'method' must be one of constant, gcn"),
+        (["--methods", "gcn,gnc"], "Error: --methods must be one of constant, gcn"),
+        (["--methods", ""], "Error: --methods must be names separated by commas (got '')"),
+        (["--methods", "gcn,,gcn"], "Error: --methods must be names separated by commas (got 'gcn,,gcn')"),
         (["--seeds", "0"], "--seeds must be at least 1 (got 0)"),
+        (["--out", "fairpass.toml"], "--out must end in .json (got 'fairpass.toml')"),
         (["--jobs", "0"], "--jobs must be at least 1 (got 0)"),
         (["--jobs", "2", "--report", "x"], "--report cannot be used with --jobs"),
         (["--executor", "ray", "--report", "x"], "--report cannot be used with --executor"),

@@ -135,7 +135,7 @@ def test_a_file_of_facebook100(run: Run, run_json: RunJson, tmp_path: Path) -> N
         ("audit", "bail"),
         ("tune", "bail", "--trials", "1", "--out", "out"),
         ("benchmark", "--graphs", "german,bail", "--out", "out"),
-        ("compare", "bail", "--methods", "gcn", "--out", "out"),
+        ("compare", "bail", "--methods", "gcn", "--out", "out.json"),
         ("partition", "bail", "--parts", "2", "--out", "out"),
     ],
 )

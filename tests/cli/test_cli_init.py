@@ -155,6 +155,8 @@ def test_separator_and_encoding(run: Run, tables: dict[str, Path]) -> None:
     assert "Zürich" in result.stdout
     wrong = run("init", "people.csv", "--separator", "||", "--force")
     assert wrong.stderr == "Error: --separator must be one mark, for example ';' or tab (got '||')\n"
+    wrong = run("init", "people.csv", "--encoding", "base64", "--force")
+    assert wrong.stderr == "Error: --encoding must be an encoding that Python knows (got 'base64')\n"
     assert "--text-encoding" not in run("init", "--help").stdout
 
 

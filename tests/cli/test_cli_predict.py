@@ -392,8 +392,9 @@ def test_a_run_of_other_tables(run: Run, moved: Path) -> None:
             ".",
             "is not a directory of `fairpass run` or `fairpass train` (it has neither data.json nor evaluation.json)",
         ),
-        ("nowhere", "must be given as a run directory, or as NODES,EDGES ('{folder}/nowhere' is neither)"),
-        ("applicants.csv", "as NODES,EDGES ('{folder}/applicants.csv' is the table of nodes only)"),
+        ("nowhere", "must be the directory of a run, or NODES,EDGES (got '{folder}/nowhere', which is neither)"),
+        ("applicants.csv", "NODES,EDGES (got '{folder}/applicants.csv', which is the table of nodes only)"),
+        ("applicants.csv,", "NODES,EDGES (got '{folder}/applicants.csv,', which is neither)"),
         ("applicants.csv,nowhere.csv", "there is no table 'nowhere.csv'"),
         ("nowhere.csv,applicants.csv", "there is no table '{folder}/nowhere.csv'"),
     ],
@@ -401,6 +402,12 @@ def test_a_run_of_other_tables(run: Run, moved: Path) -> None:
 def test_places_without_a_graph(run: Run, project: Path, place: str, message: str) -> None:
     said = refused(run, project, f"{project}/{place}" if place != "." else project)
     assert message.format(folder=project) in said
+
+
+@pytest.mark.parametrize("place", ["", ",", ",,", ",nowhere.csv"])
+def test_tables_without_a_name(run: Run, project: Path, place: str) -> None:
+    expected = f"Error: --graph must be the directory of a run, or NODES,EDGES (got {place!r}, which is neither)\n"
+    assert refused(run, project, place) == expected
 
 
 def test_models_of_other_graphs(run: Run, project: Path, tmp_path: Path) -> None:

@@ -124,6 +124,8 @@ def test_interruption_says_where_it_goes_on(run: Run, tmp_path: Path, monkeypatc
         (("--method", "constant"), 1, "there must be something to vary for 'constant'"),
         (("--set", "weight=heavy"), 2, "'weight' must be a number or none (got 'heavy')"),
         (("--strategy", "luck"), 2, "'luck' is not one of"),
+        (("--against", "gnc"), 1, "--against must be one of"),
+        (("--storage", ""), 1, "--storage must be a file or a database URL (got '')"),
         (("--storage", "nosuch://host/db"), 1, "--storage must be a file or a database URL"),
     ],
 )

@@ -132,6 +132,13 @@ def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
     assert edges.exists()
 
 
+@pytest.mark.parametrize("encoding", ["", "hex", "base64", "zip", "rot13"])
+def test_codecs_that_are_no_encodings_are_refused(tmp_path: Path, encoding: str) -> None:
+    tables = write(people(), tmp_path / "n.csv"), write(friends(), tmp_path / "e.csv")
+    with pytest.raises(DataError, match=rf"^'text_encoding' must be .* that Python knows \(got '{encoding}'\)$"):
+        partition(*tables, tmp_path / "parts", parts=2, **SIMPLE, text_encoding=encoding)
+
+
 def test_paths_of_the_engine_are_utf_8(tmp_path: Path) -> None:
     odd = os.fsdecode(b"\xff")
     texts = write(people(), tmp_path / f"n{odd}.csv"), write(friends(), tmp_path / f"e{odd}.csv")

@@ -1,6 +1,7 @@
 """Whatever can be wrong with a table has its own error, which says what and where."""
 
 import logging
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -501,10 +502,14 @@ def test_null_characters(tmp_path: Path) -> None:
         build(path)
 
 
-def test_encoding_nobody_knows(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "encoding", ["utf-9", "", "hex", "base64", "zip", "bz2", "uu", "quopri", "rot13", "a\0b", "a\udce9"]
+)
+def test_encoding_nobody_knows(tmp_path: Path, encoding: str) -> None:
     nodes().to_csv(tmp_path / "nodes.csv", index=False)
-    with pytest.raises(DataError, match=r"'text_encoding' must be an encoding that Python knows .got 'utf-9'"):
-        build(tmp_path / "nodes.csv", text_encoding="utf-9")
+    message = f"'text_encoding' must be an encoding that Python knows (got {encoding!r})"
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        build(tmp_path / "nodes.csv", text_encoding=encoding)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_method_and_control_have_the_same_splits_seeds_and_settings() -> None:
         (Configuration("gcn"), {}, "must have fairness to switch off"),
         (MMD, {"splits": 1}, r"'splits' must be at least 2, for an interval \(got 1\)"),
         (MMD, {"seeds": 0}, r"'seeds' must be at least 1 \(got 0\)"),
-        (MMD, {"encoders": ["moon"]}, r"'backbone' must be one of .* \(got 'moon'\)"),
+        (MMD, {"encoders": ["moon"]}, r"'encoders' must be one of .* \(got 'moon'\)"),
         (Configuration("fmp"), {"encoders": ["gcn"]}, "'encoders' must not be given: fmp has no choice of network"),
     ],
 )

@@ -125,6 +125,7 @@ def test_table_arguments_are_those_of_from_tables(tmp_path: Path) -> None:
         ("fairness = 0.5", "max_dp = true", r"\[choice\] 'max_dp' must be a number \(got True\)"),
         ('methods = ["gmmd"]', 'methods = ["magic"]', r"\[tuning\] 'methods' must be among gcn, .*'magic'"),
         ('methods = ["gmmd"]', "methods = []", r"\[tuning\] 'methods' must be a list that is not empty \(got \[\]\)"),
+        ('["gmmd"]', '["gmmd", "gcn", "gmmd"]', r"\[tuning\] 'methods' must not name a method twice \(got \['gmmd', "),
         ("budget = 2", 'budget = "soon"', r"\[tuning\] 'budget' must be a time such as .*'soon'"),
         ("budget = 2", "budget = 0", r"\[tuning\] 'budget' must be at least 1 \(got 0\)"),
         ("budget = 2", "budget = 1000001", r"\[tuning\] 'budget' must be at most 1,000,000 \(got 1000001\)"),

@@ -37,6 +37,13 @@ def test_several_are_found_below_a_directory(evidence: Evidence, tmp_path: Path)
     assert find_evidence([tmp_path / "a", tmp_path / "b" / "evidence.json"]) == [evidence, evidence]
 
 
+def test_what_is_named_twice_counts_once(evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    evidence.save(tmp_path / "a")
+    (tmp_path / "link").symlink_to("a")
+    assert find_evidence([tmp_path, "a", "./a/evidence.json", "link"]) == [evidence]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

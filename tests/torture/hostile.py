@@ -118,7 +118,7 @@ def names(setting: Setting) -> Report:
     command = random.choice(
         (
             ["train", *TABLES, "--epochs", "1", "--method", "gcn", "--out", inside],
-            ["compare", *TABLES, "--methods", "logistic", "--seeds", "1", "--epochs", "1", "--out", inside],
+            ["compare", *TABLES, "--methods", "logistic", "--seeds", "1", "--epochs", "1", "--out", f"{inside}.json"],
             ["tune", *TABLES, "--method", "logistic", "--trials", "1", "--seeds", "1", "--out", inside],
             ["train", text],
             ["train", *TABLES, "--method", text],

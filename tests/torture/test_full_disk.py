@@ -37,8 +37,8 @@ for name, options, command, ballast in (
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], check=True)
     if ballast:
         (disk / "ballast").write_bytes(bytes(ballast))
-    prefix = "tensorboard:" if command is TRACK else ""
-    done = CliRunner().invoke(app, [*command, f"{prefix}{disk / 'out'}"])
+    prefix, suffix = "tensorboard:" if command is TRACK else "", ".json" if command is COMPARE else ""
+    done = CliRunner().invoke(app, [*command, f"{prefix}{disk / 'out'}{suffix}"])
     files = {str(path.relative_to(disk)): path.stat().st_size for path in disk.rglob("*") if path.is_file()}
     found[name] = {"code": done.exit_code, "error": done.stderr, "files": files}
 print(json.dumps(found))
@@ -83,8 +83,8 @@ def test_a_full_disk_while_a_study_is_kept(name: str, outcomes: Mapping[str, Any
 
 def test_a_full_disk_while_results_are_written(outcomes: Mapping[str, Any]) -> None:
     done = outcomes["results"]
-    assert (done["code"], done["error"]) == (1, f"Error: the disk is full: '{outcomes['folder']}/results/out'\n")
-    assert set(done["files"]) == {"out"}  # as it was before the first run
+    assert (done["code"], done["error"]) == (1, f"Error: the disk is full: '{outcomes['folder']}/results/out.json'\n")
+    assert set(done["files"]) == {"out.json"}  # as it was before the first run
 
 
 @pytest.mark.parametrize("name", ["events", "events-inodes"])

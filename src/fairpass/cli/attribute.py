@@ -7,7 +7,7 @@ import typer
 
 from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, parse_parameters
+from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, names_in, parse_parameters
 from fairpass.cli.output import bar, choose_threads, print_line, section, working
 from fairpass.cli.results import show_table
 
@@ -45,7 +45,7 @@ def attribute(
     is_own = graph.name is None
     scale = graph.given.get("scale", "standard")
     configuration = Configuration.of(model.with_params(training=chosen)).but(scale=scale)
-    names = None if encoders is None else [name.strip() for name in encoders.split(",")]
+    names = None if encoders is None else names_in("--encoders", encoders)
     refused = {"split_seed": "--split-seed", "split": "--split"}
     if not is_own:
         refused["keep_sensitive"] = "--keep-sensitive or --drop-sensitive"

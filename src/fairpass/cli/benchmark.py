@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairpass.cli import output
-from fairpass.cli.options import HERE, ExecutionOptions, Result, command
+from fairpass.cli.options import HERE, ExecutionOptions, Result, command, names_in
 from fairpass.cli.output import bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_table
 from fairpass.errors import DataError
@@ -34,7 +34,7 @@ def benchmark(
         from fairpass.runs import RunStore
 
     executor = execution.open()
-    protocol = Protocol.of(_names(graphs), _names(methods), splits=splits, seeds=seeds)
+    protocol = Protocol.of(_names("--graphs", graphs), _names("--methods", methods), splits=splits, seeds=seeds)
     labels = [entry.label for entry in protocol.entries]
     if reference not in labels:
         raise DataError(f"'--reference' must be one of the methods, {', '.join(labels)} (got {reference!r})")
@@ -78,5 +78,5 @@ def benchmark(
     print_line(f"All tables and figures are in {out}, the records of all runs in {store.directory}.")
 
 
-def _names(given: str) -> list[str] | None:
-    return None if given == ALL else [name.strip() for name in given.split(",")]
+def _names(option: str, given: str) -> list[str] | None:
+    return None if given == ALL else names_in(option, given)

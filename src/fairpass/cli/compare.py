@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command
+from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, names_in
 from fairpass.cli.output import bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_rows, title_of
 from fairpass.errors import DataError
@@ -33,16 +33,20 @@ def compare(
     report: Path | None = None,
     include_people: bool = False,
 ) -> Result:
+    if out is not None and out.suffix != ".json":
+        raise typer.BadParameter(f"--out must end in .json (got {str(out)!r})")
     with working("Starting"):
         from fairpass.methods import method, names
         from fairpass.runs import Comparison
 
+    if out is not None and out.is_file():
+        Comparison.load(out)  # what holds no results is not to be removed
     if report is not None and not execution.is_here:
         option = "--jobs" if execution.executor == HERE.executor else "--executor"
         raise typer.BadParameter(f"--report cannot be used with {option}: it needs the models in this process")
     executor = execution.open()
-    wanted = names() if methods == "all" else [name.strip() for name in methods.split(",")]
-    found = {name: method(name) for name in dict.fromkeys([_REFERENCE, *wanted])}
+    wanted = names() if methods == "all" else names_in("--methods", methods)
+    found = {name: method(name, "methods") for name in dict.fromkeys([_REFERENCE, *wanted])}
     classifiers = {name: each(training=training.applied_to(each.default_training())) for name, each in found.items()}
     data = graph.load()
     try:

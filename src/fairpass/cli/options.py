@@ -16,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from fairpass.cli.output import print_json
-from fairpass.errors import did_you_mean, respelled, suggestion
+from fairpass.errors import DataError, did_you_mean, respelled, suggestion
 from fairpass.parameters import alternatives, choices
 from fairpass.plain_text import check_path
 
@@ -142,6 +142,14 @@ def spelled(message: str, flags: Mapping[str, str]) -> str:
         )
 
     return respelled(message, flags.get, setting)
+
+
+def names_in(option: str, text: str) -> list[str]:
+    """Return the names in the value of an option, each once."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise DataError(f"{option} must be names separated by commas (got {text!r})")
+    return list(dict.fromkeys(names))
 
 
 def parse_parameters(method: "type[NodeClassifier]", settings: Iterable[str]) -> dict[str, Any]:

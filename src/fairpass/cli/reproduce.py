@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from fairpass.cli import output
-from fairpass.cli.options import HERE, ExecutionOptions, Result, command
+from fairpass.cli.options import HERE, ExecutionOptions, Result, command, names_in
 from fairpass.cli.output import bar, choose_threads, note, print_line, rows, section, working
 from fairpass.cli.results import show_table
 from fairpass.errors import DataError
@@ -37,7 +37,7 @@ def reproduce(
     items = list(ITEMS) if item == ALL else [item]
     if item not in (ALL, *ITEMS):
         raise DataError(f"'ITEM' must be one of {', '.join(ITEMS)} or {ALL} (got {item!r})")
-    wanted = [name.strip() for name in datasets.split(",")]
+    wanted = names_in("--datasets", datasets)
     if unknown := [name for name in wanted if name not in DATASETS]:
         raise DataError(f"'--datasets' must be among {', '.join(DATASETS)} (got {unknown[0]!r})")
     directory = out or Path("reproduction-quick" if quick else "reproduction")

@@ -11,6 +11,7 @@ from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, parse_parameters
 from fairpass.cli.output import bar, bullets, choose_threads, facts, in_short, print_line, section, table, working
 from fairpass.cli.results import percent, title_of
+from fairpass.errors import DataError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -46,12 +47,14 @@ def tune(
         from fairpass.tuning import draw_front
         from fairpass.tuning.budget import Budget, parse_time
 
+    if storage == "":
+        raise DataError("--storage must be a file or a database URL (got '')")
     if budget is None and trials is None:
         budget = _DEFAULT_BUDGET
     executor = execution.open()
     limit = Budget(trials=trials, seconds=None if budget is None else parse_time(budget))
     found = methods.method(method)
-    other = None if against is None else methods.method(against)
+    other = None if against is None else methods.method(against, "against")
     fixed = {**parse_parameters(found, settings or ()), **training.given(found.default_training())}
     data = graph.load()
     choose_threads(data)

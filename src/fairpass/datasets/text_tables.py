@@ -48,11 +48,7 @@ class TextFile:
         guessed = encoding is None
         if encoding is None:
             encoding = signed_encoding(content) or "utf-8"
-        try:
-            name = codecs.lookup(encoding).name
-        except LookupError as error:
-            message = f"'text_encoding' must be an encoding that Python knows (got {encoding!r})"
-            raise DataError(message) from error
+        name = codec_name(encoding)
         try:
             text = content.decode("utf-8-sig" if name == "utf-8" else encoding)
         except UnicodeError as error:
@@ -150,6 +146,15 @@ class TextFile:
             return pd.DataFrame(rows)
         except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates
             raise DataError(f"{self.where} has text that is not Unicode ({error})") from None
+
+
+def codec_name(encoding: str) -> str:
+    """Return Python's own name of a text encoding, or raise `DataError`: its codecs also have hex, base64 and zip."""
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # unlike `codecs.lookup`, refuses what does not decode text
+        return codecs.lookup(encoding).name
+    except (LookupError, ValueError) as error:  # ValueError: null characters and surrogates
+        raise DataError(f"'text_encoding' must be an encoding that Python knows (got {encoding!r})") from error
 
 
 def signed_encoding(content: bytes) -> str | None:

@@ -85,7 +85,10 @@ class Attribution:
             own = str(configuration.classifier().hyperparameters[name])
             chosen = tuple(dict.fromkeys([own, *(ENCODERS[name] if encoders is None else encoders)]))
             for encoder in chosen:
-                _with_encoder(configuration, encoder).classifier()  # raises for an unknown one
+                try:
+                    _with_encoder(configuration, encoder).classifier()
+                except ValueError as error:  # an unknown one
+                    raise ValueError(str(error).replace(f"'{name}'", "'encoders'", 1)) from None
         kept = RunStore() if store is None else store  # an empty store is false
         return cls(graph, configuration, kept, splits, seeds, chosen, is_own)
 

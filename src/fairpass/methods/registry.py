@@ -53,8 +53,8 @@ def names() -> list[str]:
     return [*OWN, *sorted(added - OWN.keys())]
 
 
-def method(name: str) -> type[NodeClassifier]:
-    """Return a method's class by name."""
+def method(name: str, option: str = "method") -> type[NodeClassifier]:
+    """Return a method's class by name; `option` is what an error calls the name."""
     if name in OWN:
         module, attribute = OWN[name].split(":")
         found: type[NodeClassifier] = getattr(import_module(module), attribute)
@@ -64,7 +64,8 @@ def method(name: str) -> type[NodeClassifier]:
         if not (isinstance(loaded, type) and issubclass(loaded, NodeClassifier)):
             raise UnknownMethodError(f"method {name!r} must be a subclass of NodeClassifier (got {loaded!r})")
         return loaded
-    raise UnknownMethodError(f"'method' must be one of {', '.join(names())} (got {name!r}{suggestion(name, names())})")
+    got = f"got {name!r}{suggestion(name, names())}"
+    raise UnknownMethodError(f"'{option}' must be one of {', '.join(names())} ({got})")
 
 
 def load_model(path: FilePath, *, device: str | None = None, **code: Callable[..., Any]) -> NodeClassifier:

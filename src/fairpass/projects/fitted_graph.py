@@ -100,7 +100,7 @@ def fitted_graph(provenance: Mapping[str, Any] | None, place: str) -> Data:
         raise DataError(f"new nodes can be joined only to a graph of own tables (the model's graph is {origin})")
     if "new" in provenance:
         raise DataError("the model was fitted to a graph that was itself joined from several tables: join it in Python")
-    if Path(place).is_dir():
+    if place and Path(place).is_dir():
         nodes, edges = _tables_of_run(provenance, Path(place))
     else:
         nodes, edges = _named_tables(place, made=provenance["options"].get("similarity") is not None)
@@ -171,10 +171,11 @@ def _named_tables(place: str, *, made: bool) -> tuple[Path, Path | None]:
             raise DataError(f"there is no run directory and no table {place!r} (the model's edges were made from it)")
         return Path(place), None
     commas = [i for i, mark in enumerate(place) if mark == ","]
-    pairs = [(Path(place[:i]), Path(place[i + 1 :])) for i in commas]  # a comma may be part of a name
+    # A comma may be part of a name, and no name is empty: its path would be that of the working directory.
+    pairs = [(Path(place[:i]), Path(place[i + 1 :])) for i in commas if place[:i] and place[i + 1 :]]
     if not pairs:
         what = "is the table of nodes only" if Path(place).is_file() else "is neither"
-        raise DataError(f"the fitted graph must be given as a run directory, or as NODES,EDGES ({place!r} {what})")
+        raise DataError(f"--graph must be the directory of a run, or NODES,EDGES (got {place!r}, which {what})")
     for pair in pairs:
         if all(path.is_file() for path in pair):
             return pair

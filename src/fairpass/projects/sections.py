@@ -98,10 +98,12 @@ class Tuning(Settings):
     ("eo"), or for the nodes of each label ("odds")."""
 
     @model_validator(mode="after")
-    def _budget_and_criterion(self) -> Self:
+    def _consistent(self) -> Self:
         from fairpass.methods import names
         from fairpass.tuning.budget import Budget
 
+        if len(set(self.methods)) < len(self.methods):
+            raise ValueError(f"'methods' must not name a method twice (got {self.methods})")
         Budget.of(self.budget)
         if self.criterion != "dp" and not any(map(_has_criterion, self.methods)):
             got = f"got {self.criterion!r} for {', '.join(self.methods)}"

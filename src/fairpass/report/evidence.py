@@ -9,7 +9,7 @@ from pathlib import Path
 from fairpass import __version__
 from fairpass.documents import STRICT, Values, read_document, signed, validate
 from fairpass.errors import DataError
-from fairpass.files import write_text
+from fairpass.files import resolved, write_text
 from fairpass.report.consistency import check_consistency
 from fairpass.report.schema import (
     Bias,
@@ -109,12 +109,15 @@ class Evidence:
 
 
 def find_evidence(paths: Iterable[str | os.PathLike[str]]) -> list[Evidence]:
-    """Return the evidence in files and directories; of a directory without any, that of its subdirectories."""
-    found = []
+    """Return the evidence in files and directories; of a directory without any, that of its subdirectories.
+
+    A file that is named more than once counts once.
+    """
+    found: dict[Path, Path] = {}
     for path in map(Path, paths):
         below = sorted(path.glob(f"*/{FILE}")) if path.is_dir() and not (path / FILE).is_file() else []
-        found += [Evidence.load(file) for file in below or [path]]
-    return found
+        found |= {resolved(_file(file)): file for file in below or [path]}
+    return [Evidence.load(file) for file in found.values()]
 
 
 def _file(path: str | os.PathLike[str]) -> Path:

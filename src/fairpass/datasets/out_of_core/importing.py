@@ -22,7 +22,14 @@ from fairpass.datasets.table_files import (
     read_parquet,
     table_file,
 )
-from fairpass.datasets.text_tables import HEAD_CHARACTERS, TextFile, arrow_options, has_decimal_commas, signed_encoding
+from fairpass.datasets.text_tables import (
+    HEAD_CHARACTERS,
+    TextFile,
+    arrow_options,
+    codec_name,
+    has_decimal_commas,
+    signed_encoding,
+)
 from fairpass.errors import DataError
 from fairpass.files import atomic_path, sha256
 from fairpass.plain_text import path_text
@@ -80,7 +87,8 @@ class _TextOnDisk:
             opening = file.read(4)
         check_is_text(path, opening)
         guessed = encoding is None
-        encoding = encoding or signed_encoding(opening) or "utf-8"
+        if encoding is None:
+            encoding = signed_encoding(opening) or "utf-8"
         try:
             self.head, self.quotes = self._look(encoding)
         except UnicodeError as error:
@@ -92,10 +100,7 @@ class _TextOnDisk:
 
     def _look(self, encoding: str) -> tuple[TextFile, int]:
         """Return the beginning of the file, and the number of quotes in all of it."""
-        try:
-            name = codecs.lookup(encoding).name
-        except LookupError as error:
-            raise DataError(f"'text_encoding' must be an encoding that Python knows (got {encoding!r})") from error
+        name = codec_name(encoding)
         errors = "replace" if name == "cp1252" else "strict"
         decoder = codecs.getincrementaldecoder("utf-8-sig" if name == "utf-8" else encoding)(errors)
         head, quotes = "", 0
@@ -140,4 +145,4 @@ class _TextOnDisk:
 
 
 def _for_arrow(encoding: str) -> str:
-    return "utf8" if codecs.lookup(encoding).name == "utf-8" else encoding
+    return "utf8" if codec_name(encoding) == "utf-8" else encoding

@@ -77,7 +77,7 @@ def entries(labels: Iterable[str] | None = None) -> tuple[Entry, ...]:
     return tuple(
         _entry(label, described[label])
         if label in described
-        else Entry(label, (Configuration(method(label).name, {}, COMMON, "standard"),))
+        else Entry(label, (Configuration(method(label, "methods").name, {}, COMMON, "standard"),))
         for label in wanted
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.holding import while_in_use
 from typer.testing import Result
 
 from fairpass.cli import output
@@ -137,6 +138,16 @@ def test_report_has_the_same_numbers(run: Run, run_json: RunJson, tmp_path: Path
     assert (directory / "report.json").is_file()
     assert run(*QUICK, "--out", out, "--report", directory, "--include-people").exit_code == 0
     assert "A closer look at people" in (directory / "report.html").read_text()
+
+
+def test_a_report_is_of_one_command(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    directory = tmp_path / "report"
+
+    def none_yet() -> None:
+        assert list(directory.iterdir()) == []
+
+    assert while_in_use(directory, lambda: run(*QUICK, "--report", directory), caplog, none_yet).exit_code == 0
+    assert sorted(each.name for each in directory.iterdir()) == ["evidence.json", "report.html", "report.json"]
 
 
 def test_report_leaves_out_what_failed(run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

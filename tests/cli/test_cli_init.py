@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.holding import while_in_use
 from typer.testing import CliRunner, Result
 
 from fairpass.cli.app import app
@@ -52,6 +53,16 @@ def test_a_configuration_is_not_overwritten(run: Run, tables: dict[str, Path]) -
     assert Path("fairpass.toml").read_text() == "mine"
     assert run("init", "people.csv", "friends.csv", "--force").exit_code == 0
     assert load_config("fairpass.toml").name == "people"
+
+
+def test_a_configuration_that_comes_meanwhile_is_not_overwritten(
+    run: Run, tables: dict[str, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    out = Path("fairpass.toml")
+    result = while_in_use(out, lambda: run("init", "people.csv"), caplog, lambda: out.write_text("mine"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith("Error: 'fairpass.toml' exists: remove it, or overwrite it with --force\n")
+    assert out.read_text() == "mine"
 
 
 def test_without_edges(run: Run, tables: dict[str, Path]) -> None:

@@ -3,9 +3,7 @@
 import json
 import re
 import signal
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,6 +12,7 @@ import pandas as pd
 import pytest
 import typer
 from rich.console import Console
+from tests.holding import while_in_use
 from typer.testing import Result
 
 from fairpass import Evaluation, datasets, load_model
@@ -23,7 +22,6 @@ from fairpass.cli.evaluate import Split
 from fairpass.cli.options import TrainingOptions, parse_parameters, read_value
 from fairpass.datasets.graph import SplitName
 from fairpass.documents import signed
-from fairpass.locks import in_use
 from fairpass.methods import GMMD, Constant, names
 from fairpass.metrics import catalog
 from fairpass.training import Training
@@ -134,15 +132,11 @@ def test_another_training_into_the_directory_is_waited_for(
     run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = tmp_path / "out"
-    with ThreadPoolExecutor(1) as pool, caplog.at_level("WARNING"):
-        with in_use(out):
-            waiting = pool.submit(run, "train", *GCN, "--out", out)
-            deadline = time.monotonic() + 120
-            while not caplog.records and not waiting.done() and time.monotonic() < deadline:
-                time.sleep(0.02)
-            assert not out.exists()
-        assert waiting.result(120).exit_code == 0
-    assert f"is using '{out}': waiting for it to end" in caplog.messages[0]
+
+    def none_yet() -> None:
+        assert not out.exists()
+
+    assert while_in_use(out, lambda: run("train", *GCN, "--out", out), caplog, none_yet).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from tests.holding import while_in_use
 from tests.projects.applicants import CONFIG, SIZE, applicants, write_project
 
 from fairpass.errors import DataError
@@ -271,16 +270,16 @@ def test_a_run_directory_is_for_one_run_at_a_time(tmp_path: Path, caplog: pytest
     path = tmp_path / "fairpass.toml"
     path.write_text('name = "a"\n[data]\nnodes = "n.csv"\nedges = "e.csv"\nlabel = "y"\n[groups]\nsensitive = "s"\n')
     directory = load_config(path).run_directory
-    with ThreadPoolExecutor(1) as pool, caplog.at_level("WARNING"):
-        with in_use(directory), in_use(directory):  # who has it may go on
-            waiting = pool.submit(run, path)
-            deadline = time.monotonic() + 600
-            while not caplog.records and time.monotonic() < deadline:
-                time.sleep(0.02)
-            assert not waiting.done()
-            assert not directory.exists()
+
+    def refused() -> bool:
         with pytest.raises(DataError, match=r"n\.csv"):
-            waiting.result(600)
-    (told,) = caplog.messages
-    assert f"is using '{directory}': waiting for it to end" in told
+            run(path)
+        return True
+
+    def none_yet() -> None:
+        with in_use(directory):  # who has it may go on
+            assert not directory.exists()
+
+    assert while_in_use(directory, refused, caplog, none_yet)
+    assert len(caplog.messages) == 1
     assert [each.name for each in directory.parent.iterdir()] == [directory.name]

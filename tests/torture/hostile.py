@@ -7,13 +7,24 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.torture.materials import TABLES, write_project
+from tests.torture.materials import ROLES, TABLES, write_project
 from tests.torture.reporting import Report, Setting
 from tests.trial import Outcome, run
 
 TEXTS = (
     *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1,2)", "\t=1", '=HYPERLINK("http://x","y")'),
-    *("\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x9b31m", "\x07", "\x08\x08", "\r\nx", "a\nb", "\x00", "a\x00b"),
+    *(
+        "\x1b[31mred\x1b[0m",
+        "\x1b]0;title\x07",
+        "\x9b31m",
+        "\x07",
+        "\x08\x08",
+        "\r\nx",
+        "a\nb",
+        "a\r=1",
+        "\x00",
+        "a\x00b",
+    ),
     *(
         "a{b}",
         "{0}",
@@ -51,6 +62,7 @@ TEXTS = (
     ),
     *("1e300", "-1e300", "1e400", "NaN", "nan", "inf", "-inf", "Infinity", "1" + "0" * 400, "0x10", "1_000", "1e-320"),
     *("None", "null", "NA", "true", "True", "2020-01-01", "1,5", "1.234.567", "१२", "-0", "007", "1e5", "½"),
+    *("a\r=1", "hex", "zip", "rot13", "utf-16", ",,", "gcn,,gcn"),
 )
 COLUMNS = ("name", "age", "shoe", "town", "sex", "hired")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -115,6 +127,7 @@ def names(setting: Setting) -> Report:
     write_project(folder)
     text = random.choice([each for each in TEXTS if "\x00" not in each])  # no system passes that on
     inside = text if not _leaves(text) else "plain"
+    parts = ["partition", "people.csv", "friends.csv", *ROLES, "--parts", "2", "--out", "parts"]
     command = random.choice(
         (
             ["train", *TABLES, "--epochs", "1", "--method", "gcn", "--out", inside],
@@ -130,6 +143,12 @@ def names(setting: Setting) -> Report:
             ["run", text],
             ["run", "fairpass.toml", "--step", text],
             ["predict", text, *TABLES],
+            ["audit", *TABLES, "--text-encoding", text],
+            ["audit", *TABLES, "--separator", text],
+            ["init", "people.csv", "friends.csv", "--encoding", text, "--out", "x.toml"],
+            [*parts, "--text-encoding", text],
+            ["attribute", "gmmd", *TABLES, "--encoders", text, "--splits", "2", "--seeds", "1", "--epochs", "1"],
+            ["tune", *TABLES, "--method", "logistic", "--trials", "1", "--seeds", "1", "--against", text],
             ["init", text, "friends.csv", "--out", "x.toml"],
             ["partition", text, "friends.csv", "--parts", "2", "--out", "parts"],
             ["report", text],
@@ -198,7 +217,7 @@ def shapes(setting: Setting) -> Report:
 
 def _write(path: Path, rows: list[list[str]]) -> None:
     made = io.StringIO()
-    csv.writer(made, lineterminator="\n").writerows(rows)
+    csv.writer(made, lineterminator="\r\n").writerows(rows)  # so that both marks are quoted within a cell
     path.write_text(made.getvalue(), errors="surrogatepass")
 
 

@@ -3,8 +3,10 @@
 import json
 import shutil
 import signal
+import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,7 +26,7 @@ _SHOWN = ("rows", "chosen", "reason", "reference", "cost", "tried")  # of a proj
 
 
 def trial(setting: Setting) -> Report:
-    return setting.random.choice([compare, compare, same_comparison, project, grid, same, same])(setting)
+    return setting.random.choice([compare, compare, same_comparison, project, grid, locked, same, same])(setting)
 
 
 def together(commands: Sequence[Sequence[str]], setting: Setting, report: Report) -> list[Outcome]:
@@ -157,6 +159,29 @@ def grid(setting: Setting) -> Report:
         report.faults.append(f"{number} trials were asked for, and {len(points)} made")
     report.faults += [f"a setting was tried twice: {each}" for each in set(points) if points.count(each) > 1]
     return report
+
+
+def locked(setting: Setting) -> Report:
+    """Another program locks the study of a search for a while: the search waits for it, but not if it is to end."""
+    report, random, database = Report(), setting.random, setting.folder / "t" / "study.db"
+    expected, seconds = undisturbed("tune", setting.shared)
+    write_project(setting.folder)
+    search = Trial(SCENARIOS["tune"].arguments, setting.folder)
+    report.counts["starts"] += 1
+    search.ends_within(random.uniform(0, seconds))
+    with ExitStack() as held:
+        if database.exists():
+            other = held.enter_context(closing(sqlite3.connect(database, isolation_level=None)))
+            with suppress(sqlite3.OperationalError):  # the search is writing
+                other.execute(f"BEGIN {random.choice(('EXCLUSIVE', 'IMMEDIATE'))}")
+        search.ends_within(random.uniform(0, 8))
+        if random.random() < 0.5:
+            search.send(random.choice(SIGNALS))
+            report.add(search.outcome())  # although the study is locked
+    outcome = search.outcome() if not report.outcomes else report.outcomes[0]
+    report.counts["kills"] += outcome.killed
+    report.faults += unexpected(outcome)
+    return finished("tune", report, setting, expected)
 
 
 def same(setting: Setting) -> Report:

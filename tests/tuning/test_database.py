@@ -197,7 +197,12 @@ def test_a_lock_is_exclusive_and_leaves_no_file(
     storage = f"{tmp_path}/study.db"
     lock = partial(exclusive, storage, create_engine(database_url(storage)), "a")
     is_ours, said = False, threading.Event()
-    monkeypatch.setattr(logging.getLogger("fairpass.locks"), "filters", [lambda _: said.set() or True])
+
+    def say(_: logging.LogRecord) -> bool:
+        said.set()
+        return True
+
+    monkeypatch.setattr(logging.getLogger("fairpass.locks"), "filters", [say])
 
     def hold() -> bool:
         with lock():

@@ -11,6 +11,7 @@ from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions
 from fairpass.cli.output import bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_rows, title_of
 from fairpass.errors import DataError
+from fairpass.locks import in_use
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -171,5 +172,6 @@ def keep(
         from fairpass.report import collect, write_report
 
         evidence = collect(data, models, include_people=include_people, **about)
-        evidence.save(directory)
-        return write_report([evidence], directory / PAGE, include_people=include_people)
+        with in_use(directory):  # so that page, figures and evidence are of one command
+            evidence.save(directory)
+            return write_report([evidence], directory / PAGE, include_people=include_people)

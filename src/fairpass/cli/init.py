@@ -12,6 +12,7 @@ from fairpass.cli.options import Result, command
 from fairpass.cli.output import Cells, print_line, rows, section, table, working
 from fairpass.errors import DataError
 from fairpass.files import write_text
+from fairpass.locks import in_use
 from fairpass.plain_text import is_utf8
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def init(
     text_encoding: str | None = None,
     old_text_encoding: str | None = None,
 ) -> Result:
-    _check_out(out, [path for path in (nodes, edges) if path is not None], force)
+    tables = [path for path in (nodes, edges) if path is not None]
+    _check_out(out, tables, force)
     for name, path in {"nodes": nodes, "edges": edges, "--out": out}.items():
         # As it is given, and as it will be written: relative to the file.
         if path is not None and not (is_utf8(path) and is_utf8(os.path.relpath(path, out.parent))):
@@ -45,7 +47,9 @@ def init(
         reading: dict[str, Any] = {"separator": _mark(separator), "text_encoding": text_encoding or old_text_encoding}
         found = inspect_tables(nodes, edges, label=label, sensitive=sensitive or (), id=id, **reading)
     features = [guess.column for guess in found.undecided if _is_terminal() and _may_be_used(guess)]
-    write_text(out, template(found, folder=out.parent, file=out.name, features=features))
+    with in_use(out):
+        _check_out(out, tables, force)  # again: another process may have written it in the meantime
+        write_text(out, template(found, folder=out.parent, file=out.name, features=features))
     yield {"config": str(out), "features": features, **found.to_dict()}
     _show_tables(found)
     _show_roles(found)

@@ -174,6 +174,7 @@ def locked(setting: Setting) -> Report:
             other = held.enter_context(closing(sqlite3.connect(database, isolation_level=None)))
             with suppress(sqlite3.OperationalError):  # the search is writing
                 other.execute(f"BEGIN {random.choice(('EXCLUSIVE', 'IMMEDIATE'))}")
+                report.counts["locks"] += 1
         search.ends_within(random.uniform(0, 8))
         if random.random() < 0.5:
             search.send(random.choice(SIGNALS))

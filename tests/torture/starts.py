@@ -178,8 +178,8 @@ def locked(setting: Setting) -> Report:
         search.ends_within(random.uniform(0, 8))
         if random.random() < 0.5:
             search.send(random.choice(SIGNALS))
-            report.add(search.outcome())  # although the study is locked
-    outcome = search.outcome() if not report.outcomes else report.outcomes[0]
+            search.ends_within(search.limit)  # although the study is locked
+    outcome = report.add(search.outcome())
     report.counts["kills"] += outcome.killed
     report.faults += unexpected(outcome)
     return finished("tune", report, setting, expected)

@@ -198,7 +198,9 @@ main()
     command = [sys.executable, "-c", script, "train", "german", "--out", str(tmp_path), str(late)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 130
-    assert ended.stderr == "Interrupted\n"
+    # On a fast machine the first epochs may be over by then.
+    said = f"Finished work is in {tmp_path}: the same command continues from there\n"
+    assert (ended.stderr.removeprefix(said) if late else ended.stderr) == "Interrupted\n"
     assert not (tmp_path / "model.safetensors").exists()
 
 

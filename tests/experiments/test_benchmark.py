@@ -94,7 +94,7 @@ def test_rounds_have_every_split_once_and_end_balanced() -> None:
 def test_an_unknown_graph_or_method_is_told() -> None:
     with pytest.raises(DataError, match=r"'graphs' must be among .* \(got 'moon'\)"):
         Protocol.of(["moon"])
-    with pytest.raises(KeyError, match="'method' must be one of"):
+    with pytest.raises(KeyError, match="'methods' must be one of"):
         Protocol.of(["german"], ["moon"])
 
 

@@ -89,8 +89,8 @@ def close_early() -> tuple[float, int | None, bool]:
 
 
 def is_free() -> bool:
-    """Return whether both processors are free within a minute: nothing runs on them any more."""
-    end = time.monotonic() + 60
+    """Return whether both processors are free within some minutes: nothing runs on them any more."""
+    end = time.monotonic() + 240
     while time.monotonic() < end:
         if ray.available_resources().get("CPU", 0) == 2:  # type: ignore[no-untyped-call] # of Ray
             return True

@@ -20,7 +20,7 @@ from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
 RETRIES = 3  # of a task whose process or machine was lost
 _REACHABLE = 10.0  # seconds until an address without an answer counts as wrong
-_CANCELLING, _CANCEL_AGAIN = 10.0, 0.5  # seconds that tasks have to end, and between two tries
+_CANCELLING, _CANCEL_AGAIN = 30.0, 0.5  # seconds that tasks have to end, and between two tries
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a future default, without which Ray warns

@@ -28,7 +28,7 @@ def main() -> int:
     done, seed, cut_off = 0, asked.seed, ""
     while not cut_off and (left := end - time.monotonic()) > 0:
         print(f"make fuzz SEED={seed}", flush=True)
-        # With the first failure a round ends: one that the time cuts off has not failed so far.
+        # A round ends at its first failure, so one that is cut off has not failed.
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "hypothesis", f"--hypothesis-seed={seed}"]
         code = within(left, [*command, *(asked.tests or ["-n", "2"])], environment)
         if code:

@@ -14,7 +14,7 @@ import pytest
 from fairpass.locks import in_use
 
 T = TypeVar("T")
-_PATIENCE = 120  # seconds
+_PATIENCE = 600  # seconds
 
 HOLD = """
 import sys

@@ -107,6 +107,17 @@ def test_a_scratch_directory_that_is_taken_for_left_over_is_made_again(
     assert len(made) == 2
 
 
+def test_what_other_programs_left_stays(temporary: Path) -> None:
+    directory, file = (temporary / f".other.{mark * 32}.tmp" for mark in "ab")
+    directory.mkdir()
+    file.touch()
+    with scratch_directory():
+        pass
+    assert (directory.exists(), file.exists()) == (True, True)
+    write_text(temporary / "file", "")
+    assert directory.exists()
+
+
 def test_a_link_among_temporary_files_leads_nobody_astray(
     temporary: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from fairpass import __version__
 from fairpass.errors import DataError
-from fairpass.files import PathLike, write_text
+from fairpass.files import LARGEST_WHOLE, PathLike, write_text
 
 T = TypeVar("T")
 
@@ -26,7 +26,6 @@ CHECKSUM = "sha256"
 WRITER = "fairpass"  # entry with the version that wrote a document, if no other entry has it
 _SINCE = (0, 3)  # the first version whose files all have a checksum
 _UNKNOWN = (0, 0)
-_LARGEST = 2**63
 _ROUNDING = 1e-3  # sums of probabilities in half precision may be a little above 1
 _SHOWN = 200  # characters of a reason: a damaged file may have very long names
 
@@ -41,7 +40,7 @@ def within_one(value: float) -> float:
     return value
 
 
-Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
+Count = Annotated[int, Field(ge=0, lt=LARGEST_WHOLE)]
 Seconds = Annotated[float, Field(ge=0)]
 Nan = Annotated[float, Field(allow_inf_nan=True), BeforeValidator(lambda value: nan if value is None else value)]
 """A number that may be undefined: nan in memory, and null in a file."""
@@ -155,6 +154,6 @@ def _refuse(constant: str) -> float:
 
 def _whole(digits: str) -> int:
     number = int(digits)  # with thousands of digits, Python raises `ValueError` itself
-    if not -_LARGEST <= number < _LARGEST:
+    if not -LARGEST_WHOLE <= number < LARGEST_WHOLE:
         raise ValueError(f"a number is too large ({digits[:20]}...)")
     return number

@@ -47,7 +47,7 @@ _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
-    "int_parsing_size": "a whole number that is not as long",
+    "int_parsing_size": "a whole number with fewer digits",
     "float_type": "a number",
     "float_parsing": "a number",
     "bool_type": "true or false",

@@ -21,7 +21,10 @@ except ImportError:  # a platform without locks: temporary files of killed proce
 
 PathLike = str | os.PathLike[str]
 
+LARGEST_WHOLE = 2**63  # whole numbers in JSON files are smaller
+
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{32}\.tmp", re.DOTALL)
+_SCRATCH = "fairpass"  # with which the names of scratch directories begin
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -65,8 +68,8 @@ def scratch_directory() -> Iterator[Path]:
 
     If this process is killed, the next one that makes such a directory removes it.
     """
-    place = Path(tempfile.gettempdir()) / "fairpass"
-    remove_left_over(place.parent)
+    place = Path(tempfile.gettempdir()) / _SCRATCH
+    remove_left_over(place.parent, directories=True)
     with _temporary(place, _new_directory) as temporary:
         yield temporary
 
@@ -88,9 +91,11 @@ def _temporary(target: Path, make: Callable[[Path], int] = _new_file) -> Iterato
     while True:
         temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
         descriptor = make(temporary)
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if fcntl is None:
+            os.close(descriptor)  # Windows neither renames nor removes open files
+            break
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         if temporary.exists():
             break
         os.close(descriptor)  # another process has taken it for left over before it was locked
@@ -98,7 +103,8 @@ def _temporary(target: Path, make: Callable[[Path], int] = _new_file) -> Iterato
         yield temporary
     finally:
         _remove(temporary)
-        os.close(descriptor)
+        if fcntl is not None:
+            os.close(descriptor)
 
 
 def _remove(path: Path) -> None:
@@ -108,16 +114,20 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_left_over(directory: Path) -> None:
-    """Remove the temporary files and directories that no living process holds."""
+def remove_left_over(directory: Path, *, directories: bool = False) -> None:
+    """Remove the temporary files, or the scratch directories, that no living process holds."""
     if fcntl is None:
         return
     found = []
     with suppress(PermissionError), os.scandir(directory) as entries:
         found = [entry for entry in entries if _TEMPORARY.fullmatch(entry.name)]
     for entry in found:
+        if entry.is_dir(follow_symlinks=False) != directories:
+            continue
+        if directories and not entry.name.startswith(f".{_SCRATCH}."):
+            continue  # of another program
         with suppress(OSError):  # in use, or removed by another process
-            kind = os.O_RDONLY if entry.is_dir(follow_symlinks=False) else os.O_RDWR
+            kind = os.O_RDONLY if directories else os.O_RDWR
             descriptor = os.open(entry, kind | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

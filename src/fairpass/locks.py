@@ -148,6 +148,10 @@ def _lock(path: Path, offset: int) -> bool:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 _descriptors[path] = _open(path)
+            except FileNotFoundError:
+                if path.parent.is_dir():
+                    raise
+                continue  # another process has removed the directory, which it had made for itself
             except OSError as error:
                 if error.errno == errno.EROFS or (error.errno == errno.EACCES and not path.exists()):
                     return True  # where nothing can be written, no lock is needed

@@ -20,13 +20,13 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from fairpass.errors import in_digits
+from fairpass.files import LARGEST_WHOLE
 
 Plain = str | int | float | bool | None
 
 # Limits of parameters that declare none: products of larger numbers overflow float32, products of smaller positive
 # numbers underflow to zero, and more steps would never finish.
 LARGEST, SMALLEST, MOST = 1e12, 1e-12, 1_000_000
-LARGEST_WHOLE = 2**63  # `fairpass.documents` reads only smaller whole numbers
 MOST_NODES = 2**31 - 1  # where a parameter counts nodes
 LARGEST_SEED = 2**32 - 1  # the limit of NumPy and scikit-learn; torch accepts larger seeds
 MOST_EPOCHS = 1_000_000_000  # far more than needed, as a training can be interrupted and continued

@@ -195,6 +195,13 @@ def test_notices_that_cannot_be_written_end_no_work() -> None:
     assert (done.returncode, done.stdout) == (0, "the result\n")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell of Unix")
+def test_without_stderr_notices_are_lost_and_work_goes_on() -> None:
+    shell = ["sh", "-c", 'exec "$0" -c "$1" speak 2>&-', sys.executable, NOTE]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stdout) == (0, "the result\n")
+
+
 @pytest.mark.parametrize("argument", ["shout", "--help"])
 def test_closed_pipe_is_quiet(argument: str, run_process: RunProcess) -> None:
     reading, writing = os.pipe()

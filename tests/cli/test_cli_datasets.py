@@ -147,5 +147,5 @@ def test_only_fetch_uses_the_network(
     monkeypatch.chdir(tmp_path)
     result = run(*arguments)
     where = f"Error: the files of bail must be in '{tmp_path}/empty' (bail.csv)"
-    assert (result.exit_code, result.stderr) == (1, f"{where}: `fairpass datasets fetch bail` gets them\n")
+    assert (result.exit_code, result.stderr) == (1, f"{where}; to get them: `fairpass datasets fetch bail`\n")
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,14 @@ def test_several_as_json(run_json: Callable[..., Any], evidence: Evidence, tmp_p
     assert out.read_text().count("<article") == 2
 
 
-def test_a_model_card_replaces_neither_results_nor_the_page(run: Run, evidence: Evidence, tmp_path: Path) -> None:
+def test_pages_and_model_cards_replace_no_other_files(run: Run, evidence: Evidence, tmp_path: Path) -> None:
     file = evidence.save(tmp_path / "runs")
     before = file.read_bytes()
-    for out, card in (("page.html", file), ("page.html", "page.json"), ("card.html", "./card.html")):
-        result = run("report", tmp_path / "runs", "--out", tmp_path / out, "--model-card", tmp_path / card)
+    for option in ("--out", "--model-card"):
+        places = {"--out": tmp_path / "page.html", "--model-card": tmp_path / "card.md", option: file}
+        result = run("report", tmp_path / "runs", *chain(*places.items()))
         assert result.exit_code == 1
-        assert "--model-card must be a file for Markdown, beside --out (got" in result.stderr
+        assert f"{option} must end in {'.html' if option == '--out' else '.md'} (got" in result.stderr
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file.parent]
 

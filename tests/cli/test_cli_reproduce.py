@@ -86,8 +86,8 @@ def test_a_missing_data_set_is_told_before_anything_is_trained(
     result = run("reproduce", "mlp", "--quick", "--out", tmp_path)
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: the files of bail must be in '{tmp_path}/empty' (bail.csv): `fairpass datasets fetch bail` gets them; "
-        "or go without: --datasets german,credit\n",
+        f"Error: the files of bail must be in '{tmp_path}/empty' (bail.csv); "
+        "to get them: `fairpass datasets fetch bail`; or go without: --datasets german,credit\n",
     )
     assert not (tmp_path / "records").exists()
 

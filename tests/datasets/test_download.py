@@ -101,7 +101,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_success(server: Server, tmp_path: Path, pauses: list[float]) -> None:
     directory = tmp_path / "not" / "there" / "yet"
-    assert download.read_file(server.file, "Bail", directory) == TABLE
+    assert download.fetch_file(server.file, "Bail", directory) == TABLE
     assert [path.name for path in directory.iterdir()] == ["bail.csv"]
     assert (directory / "bail.csv").read_bytes() == TABLE
     assert pauses == []
@@ -110,24 +110,24 @@ def test_success(server: Server, tmp_path: Path, pauses: list[float]) -> None:
 def test_a_progress_bar_where_there_is_somebody_to_see_it(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    download.read_file(server.file, "Bail", tmp_path / "unseen")
+    download.fetch_file(server.file, "Bail", tmp_path / "unseen")
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    download.read_file(server.file, "Bail", tmp_path / "seen")
+    download.fetch_file(server.file, "Bail", tmp_path / "seen")
     out, err = capsys.readouterr()
     assert out == ""
     assert "300k/300k" in err
 
 
 def test_a_second_time_nothing_is_downloaded(server: Server, tmp_path: Path) -> None:
-    download.read_file(server.file, "Bail", tmp_path)
-    assert download.read_file(server.file, "Bail", tmp_path) == TABLE
+    download.fetch_file(server.file, "Bail", tmp_path)
+    assert download.fetch_file(server.file, "Bail", tmp_path) == TABLE
     assert server.requests == 1
 
 
 def test_a_server_that_does_not_announce_a_length(server: Server, tmp_path: Path) -> None:
     server.answers = [Answer(length=None)]
-    assert download.read_file(server.file, "Bail", tmp_path) == TABLE
+    assert download.fetch_file(server.file, "Bail", tmp_path) == TABLE
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_server_that_does_not_announce_a_length(server: Server, tmp_path: Path
 def test_failure_leaves_nothing_behind(server: Server, tmp_path: Path, answer: Answer, reason: str) -> None:
     server.answers = [answer]
     with pytest.raises(DownloadError, match=rf"in 4 attempts \(.*{reason}.*set FAIRPASS_DATA"):
-        download.read_file(server.file, "Bail", tmp_path)
+        download.fetch_file(server.file, "Bail", tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert server.requests == download.ATTEMPTS
 
@@ -157,14 +157,14 @@ def test_an_answer_that_is_too_long_is_stopped(
     file = server.file.model_copy(update={"size": 100_000})
     server.answers = [Answer(body=TABLE + b"1,0\r\n" * 100_000, length=length)]
     with pytest.raises(DownloadError, match=r"the answer is longer than the published file, which has 100,000 bytes"):
-        download.read_file(file, "Bail", tmp_path)
+        download.fetch_file(file, "Bail", tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert server.requests == download.ATTEMPTS
 
 
 def test_the_expected_size(server: Server, tmp_path: Path) -> None:
     file = server.file.model_copy(update={"size": len(TABLE)})
-    assert download.read_file(file, "Bail", tmp_path) == TABLE
+    assert download.fetch_file(file, "Bail", tmp_path) == TABLE
 
 
 @pytest.mark.parametrize("drip", [b"1,0\r\n" * 1000, b"1"], ids=["endless", "byte by byte"])
@@ -178,7 +178,7 @@ def test_an_answer_without_an_end_is_stopped(
     (tmp_path / "temporary").mkdir()
     server.answers = [Answer(body=drip, length=None, pause=0.05)]
     with pytest.raises(DownloadError, match=r"in 1 seconds \(the server answers too slowly\).*FAIRPASS_DATA"):
-        download.read_file(server.file, "Bail", tmp_path / "data")
+        download.fetch_file(server.file, "Bail", tmp_path / "data")
     assert not (tmp_path / "data").exists()
     assert [*(tmp_path / "temporary").iterdir()] == []
 
@@ -189,7 +189,7 @@ def test_an_endless_answer_of_a_file_without_a_known_size_is_stopped(
     monkeypatch.setattr(download, "_LARGEST_FILE", 50_000)
     server.answers = [Answer(body=TABLE, length=None, pause=0.001)]
     with pytest.raises(DownloadError, match=r"longer than the published file, which has at most 50,000 bytes"):
-        download.read_file(server.file, "Bail", tmp_path)
+        download.fetch_file(server.file, "Bail", tmp_path)
     assert [*tmp_path.iterdir()] == []
 
 
@@ -202,12 +202,12 @@ def test_the_size_of_every_published_file_is_known() -> None:
 def test_nobody_answers(server: Server, tmp_path: Path) -> None:
     file = server.file.model_copy(update={"url": "http://127.0.0.1:9/bail.csv"})
     with pytest.raises(DownloadError, match=r"127\.0\.0\.1:9/bail\.csv could not be downloaded"):
-        download.read_file(file, "Bail", tmp_path)
+        download.fetch_file(file, "Bail", tmp_path)
 
 
 def test_tries_again_after_longer_and_longer_pauses(server: Server, tmp_path: Path, pauses: list[float]) -> None:
     server.answers = [MISSING, TRUNCATED, Answer(body=TAMPERED), Answer()]
-    assert download.read_file(server.file, "Bail", tmp_path) == TABLE
+    assert download.fetch_file(server.file, "Bail", tmp_path) == TABLE
     assert server.requests == 4
     assert pauses == [1, 2, 3]
 
@@ -218,7 +218,7 @@ def test_a_wrong_file_in_the_data_directory_is_neither_used_nor_replaced(
 ) -> None:
     (tmp_path / "bail.csv").write_bytes(content)
     with pytest.raises(DataError, match=r"bail\.csv' is not the published Bail file \(expected SHA-256 .*remove it"):
-        download.read_file(server.file, "Bail", tmp_path)
+        download.fetch_file(server.file, "Bail", tmp_path)
     assert (tmp_path / "bail.csv").read_bytes() == content
     assert server.requests == 0
 
@@ -226,7 +226,7 @@ def test_a_wrong_file_in_the_data_directory_is_neither_used_nor_replaced(
 def test_a_data_directory_that_cannot_be_written(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
     with pytest.raises(DownloadError, match=r"bail\.csv' cannot be written .*set FAIRPASS_DATA"):
-        download.read_file(server.file, "Bail", tmp_path / "file")
+        download.fetch_file(server.file, "Bail", tmp_path / "file")
 
 
 def test_fetch_by_name(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

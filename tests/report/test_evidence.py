@@ -82,9 +82,10 @@ def test_a_truncated_file_is_refused(evidence: Evidence, tmp_path: Path) -> None
         Evidence.load(tmp_path)
 
 
-def test_the_page_is_not_written_over_its_figures(evidence: Evidence, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"'out' must not end in \.json"):
-        write_report([evidence], tmp_path / "report.json")
+@pytest.mark.parametrize("name", ["report.json", "model.safetensors", "predictions.csv"])
+def test_the_page_is_not_written_over_other_files(evidence: Evidence, tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match=r"'out' must end in \.html \(got"):
+        write_report([evidence], tmp_path / name)
 
 
 def test_nothing_there_is_said(tmp_path: Path) -> None:

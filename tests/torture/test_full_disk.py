@@ -17,7 +17,9 @@ import json, subprocess, sys
 from pathlib import Path
 from typer.testing import CliRunner
 from fairpass.cli.app import app
+from fairpass.tuning import storage
 
+storage.PATIENCE = 600.0  # so that it does not say that it waits, however slow the machine is
 TRAIN = ["train", "german", "--method", "gcn", "--epochs", "2", "--out"]
 TUNE = ["tune", "german", "--method", "gcn", "--epochs", "2", "--trials", "1", "--out"]
 TRACK = ["train", "german", "--method", "gcn", "--epochs", "50", "--track"]

@@ -108,8 +108,11 @@ def test_tensorboard_says_where_it_cannot_write(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(TrackingError, match=r"TensorBoard cannot write to '.*file'"):
         TensorBoard(str(file))
+    with pytest.raises(TrackingError, match=r"TensorBoard's place must be a directory \(got 's3://bucket/x'\)"):
+        TensorBoard("s3://bucket/x")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_tensorboard_says_once_that_the_disk_is_full(
     model: GMMD, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

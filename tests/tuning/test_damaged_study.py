@@ -9,7 +9,7 @@ from tests.methods.ingredients import small_graph
 from fairpass.errors import DataError
 from fairpass.tuning import tune
 
-REFUSED = pytest.raises(DataError, match=r"'storage' must be a database of studies \(got '.*study\.db', damaged: ")
+REFUSED = pytest.raises(DataError, match=r"'storage' must be a database of studies \(got '.*study\.db': ")
 
 
 @pytest.mark.parametrize("damage", ['{"name": "FloatDist', '{"name": "Unknown", "attributes": {}}', "[]", "7"])

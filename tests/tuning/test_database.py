@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import optuna
 import pytest
@@ -253,7 +254,8 @@ def search_until(finished: int, storage: Path, number: int) -> None:
         if progress.finished >= finished:
             signal.raise_signal(number)
 
-    tune(small_graph(), "gcn", storage=storage, callback=stop, **SEARCH)
+    with patch("fairpass.tuning.search._OFTEN", 0.0):  # every epoch is reported
+        tune(small_graph(), "gcn", storage=storage, callback=stop, **SEARCH)
 
 
 def interrupted(finished: int, storage: Path, work: Path) -> None:

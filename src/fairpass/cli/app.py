@@ -46,7 +46,7 @@ def _in_own_words(message: str, command: str | None) -> str:
 
 @contextmanager
 def _own_usage_errors() -> Iterator[None]:
-    """Say what is wrong with arguments as we do, and printably: typer shows it itself, without what it got."""
+    """Reword errors about arguments and make them printable: typer prints them itself, without the value."""
     try:
         yield
     except _UsageError as error:

@@ -41,7 +41,7 @@ def compare(
         from fairpass.runs import Comparison
 
     if out is not None and out.is_file():
-        Comparison.load(out)  # what holds no results is not to be removed
+        Comparison.load(out)  # raises if it holds no results, before an error advises to remove it
     if report is not None and not execution.is_here:
         option = "--jobs" if execution.executor == HERE.executor else "--executor"
         raise typer.BadParameter(f"--report cannot be used with {option}: it needs the models in this process")
@@ -139,8 +139,8 @@ def report(
                 "the evidence has no people to include: collect it again with --include-people (of `fairpass run` or "
                 "`fairpass compare`)"
             )
-        if model_card is not None:
-            _check_place(model_card, out)
+        if model_card is not None and model_card.suffix != ".md":
+            raise DataError(f"--model-card must end in .md (got {str(model_card)!r})")
         page = write_report(evidences, out, include_people=include_people)
         if model_card is not None:
             write_model_card(evidences[0], model_card)
@@ -151,12 +151,6 @@ def report(
     print_line(f"The report is {page}, and its figures are in {figures}.")
     if model_card is not None:
         print_line(f"The model card is {model_card}.")
-
-
-def _check_place(model_card: Path, out: Path) -> None:
-    """Raise `DataError` if the model card would replace the page, its figures, or results."""
-    if model_card.suffix == ".json" or model_card.resolve() == out.resolve():
-        raise DataError(f"--model-card must be a file for Markdown, beside --out (got {str(model_card)!r})")
 
 
 def keep(

@@ -1,6 +1,5 @@
 """`fairpass init`: inspect tables and write a settings file."""
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,15 +34,15 @@ def init(
 ) -> Result:
     tables = [path for path in (nodes, edges) if path is not None]
     _check_out(out, tables, force)
-    for name, path in {"nodes": nodes, "edges": edges, "--out": out}.items():
-        # As it is given, and as it will be written: relative to the file.
-        if path is not None and not (is_utf8(path) and is_utf8(os.path.relpath(path, out.parent))):
-            raise DataError(f"{name} must have a name in UTF-8, which a settings file needs (got {str(path)!r})")
     with working("Looking at the tables"):
         from fairpass.datasets.table_inspection import inspect_tables
         from fairpass.projects.config import in_toml
-        from fairpass.projects.template import template
+        from fairpass.projects.template import relative, template
 
+        for name, path in {"nodes": nodes, "edges": edges, "--out": out}.items():
+            # As it is given, and as it will be written: relative to the file.
+            if path is not None and not (is_utf8(path) and is_utf8(relative(path, out.parent))):
+                raise DataError(f"{name} must have a name in UTF-8, which a settings file needs (got {str(path)!r})")
         reading: dict[str, Any] = {"separator": _mark(separator), "text_encoding": text_encoding or old_text_encoding}
         found = inspect_tables(nodes, edges, label=label, sensitive=sensitive or (), id=id, **reading)
     features = [guess.column for guess in found.undecided if _is_terminal() and _may_be_used(guess)]

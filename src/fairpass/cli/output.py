@@ -51,18 +51,18 @@ class PlainConsole(Console):
 
 
 class _Stderr:
-    """`sys.stderr` as it is now. A notice that cannot be written, as on a full disk, is lost, and ends no work."""
+    """`sys.stderr` as it is now. Notices that cannot be written, as on a full disk, are lost; the work continues."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream(), name)
 
     def write(self, text: str) -> int:
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # AttributeError: stderr is closed, and None
             self._stream().write(text)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):
             self._stream().flush()
 
     @staticmethod

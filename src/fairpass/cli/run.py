@@ -19,7 +19,7 @@ from fairpass.projects.sections import Choice, Tuning
 if TYPE_CHECKING:
     from fairpass.projects.pipeline import Event
 
-_DIGITS = 1000  # Python reads no numbers of more than some thousand
+_DIGITS = 1000  # Python converts at most 4,300
 
 # The steps of the library, without importing torch; a test compares them.
 StepName = Literal["load", "audit", "tune", "train", "evaluate", "report", "predict"]

@@ -18,9 +18,10 @@ from fairpass.cli import output
 
 # SIGHUP is sent when a terminal is closed, or a connection lost; not every system has it.
 _SIGNALS = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-# Python's `with` is not safe here: an exception can come when the lock has been taken, and before `with` knows it.
+# In these methods an exception can come after the lock is taken and before `with` would release it.
 _LOCKING = {
-    f"{kind}.{what}" for kind in ("Condition", "_AcquireFutures", "SemLock") for what in ("__enter__", "__exit__")
+    *(f"{kind}.{what}" for kind in ("Condition", "_AcquireFutures", "SemLock") for what in ("__enter__", "__exit__")),
+    "Condition._acquire_restore",
 }
 _SOON = 0.05  # seconds
 
@@ -54,11 +55,11 @@ def _handled(came: list[int]) -> Iterator[None]:
         yield
         return
     interruption = _Interruption(came)
-    # What is ignored stays so: with `nohup` a command outlives its terminal.
-    before = {number: found for number in _SIGNALS if (found := signal.getsignal(number)) != signal.SIG_IGN}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     hook = sys.unraisablehook
-    for number in before:
-        signal.signal(number, interruption.handle)
+    for number, found in before.items():
+        if found != signal.SIG_IGN:  # what is ignored stays so: with `nohup` a command outlives its terminal
+            signal.signal(number, interruption.handle)
     sys.unraisablehook = partial(interruption.raise_lost, hook)
     try:
         yield
@@ -67,7 +68,7 @@ def _handled(came: list[int]) -> Iterator[None]:
         sys.unraisablehook = hook
         for number, found in before.items():
             signal.signal(number, found or signal.SIG_DFL)
-    if came:  # held back, and the command was quicker
+    if came:  # it was held back, and the command ended first
         raise KeyboardInterrupt
 
 
@@ -109,6 +110,7 @@ class _Interruption:
             pass
 
     def _raise_soon(self) -> None:
+        signal.signal(signal.SIGINT, self.handle)  # shells let the background commands of a script ignore it
         _thread.start_new_thread(self._send, ())  # a `Thread` needs locks, which the main thread may have
 
     def _send(self) -> None:
@@ -128,7 +130,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _is_locking(frame: FrameType | None) -> bool:
-    """Return whether a lock is being taken or given back, and could be kept for ever: another thread may want it."""
+    """Return whether a lock is being taken or released: an exception here could leave it taken for ever."""
     return any(each.f_code.co_qualname in _LOCKING for each in _command_frames(frame))
 
 

@@ -54,8 +54,7 @@ def packaged(file: "SourceFile") -> resources.abc.Traversable:
 def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | None = None) -> bytes:
     """Return the content of a file of the benchmark `title`, which is checked.
 
-    A file with a public address is in the data `directory`, or downloaded to it. Any other one is in `folder`, or part
-    of the package.
+    A file with a public address is in the data `directory`. Any other one is in `folder`, or part of the package.
     """
     if file.url is None and folder is None:
         try:
@@ -66,8 +65,6 @@ def read_file(file: "SourceFile", title: str, directory: Path, folder: Path | No
             raise DataError(f"'{packaged(file)}' is damaged ({difference}); reinstall fairpass")
         return content
     path = (directory if file.url else folder or directory) / file.path
-    if file.url is not None and not path.exists():
-        return _download(file, path)
     content = path.read_bytes()
     if difference := mismatch(content, file):
         again = "; remove it, and `fairpass datasets fetch` downloads it again" if file.url else ""
@@ -124,7 +121,15 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
     return outcome.result(seconds)
 
 
-def _download(file: "SourceFile", path: Path) -> bytes:
+def fetch_file(file: "SourceFile", title: str, directory: Path) -> bytes:
+    """Return the content of a file with a public address, which is downloaded to the data directory if need be."""
+    path = directory / file.path
+    if not path.exists():
+        _download(file, path)
+    return read_file(file, title, directory)
+
+
+def _download(file: "SourceFile", path: Path) -> None:
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -152,4 +157,3 @@ def _download(file: "SourceFile", path: Path) -> bytes:
         write_bytes(path, content)
     except OSError as error:
         raise DownloadError(f"'{path}' cannot be written ({error}); {advice}, or that can be written") from error
-    return content

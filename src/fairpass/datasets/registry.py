@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import Field, PositiveInt, ValidationError
 
 from fairpass.datasets.column_rules import Frozen
-from fairpass.datasets.download import data_directory, read_file
+from fairpass.datasets.download import data_directory, fetch_file, read_file
 from fairpass.datasets.options import FeatureScale
 from fairpass.errors import DataError, validation_message
 from fairpass.files import PathLike
@@ -211,7 +211,8 @@ def check_available(*names: PathLike, data_dir: PathLike | None = None) -> None:
     if lacking := {str(name): absent for name in names if (absent := _absent(name, directory))}:
         fetching = " and ".join(f"`fairpass datasets fetch {name}`" for name in lacking)
         files = ", ".join(path for absent in lacking.values() for path in absent)
-        raise DataError(f"the files of {', '.join(lacking)} must be in '{directory}' ({files}): {fetching} gets them")
+        what = f"the files of {', '.join(lacking)} must be in '{directory}' ({files})"
+        raise DataError(f"{what}; to get them: {fetching}")
 
 
 def _absent(name: PathLike, directory: Path) -> list[str]:
@@ -228,7 +229,7 @@ def fetch(name: PathLike, *, data_dir: PathLike | None = None) -> list[Path]:
     spec, directory = graph_spec(name), data_directory(data_dir)
     remote = [file for file in spec.files if file.url is not None]
     for file in remote:
-        read_file(file, spec.title, directory)
+        fetch_file(file, spec.title, directory)
     return [directory / file.path for file in remote]
 
 

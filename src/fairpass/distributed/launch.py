@@ -47,8 +47,9 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
         )
         if hasattr(config, "signals_to_handle"):  # older versions of PyTorch give no choice
             # What is ignored stays so: with `nohup` a command outlives its terminal.
-            ignored = {each.name for each in signal.Signals if signal.getsignal(each) == signal.SIG_IGN}
-            config.signals_to_handle = ",".join(sorted({*config.signals_to_handle.split(",")} - ignored))
+            ignored = {each for each in signal.valid_signals() if signal.getsignal(each) == signal.SIG_IGN}
+            names = config.signals_to_handle.split(",")
+            config.signals_to_handle = ",".join(name for name in names if getattr(signal, name, None) not in ignored)
         received = None
         try:
             with _environment(_variables(workers, problem)), _own_handlers():

@@ -60,7 +60,7 @@ class Estimator(Declared):
         """The names of all learning rates, the one that is largest for its default first."""
         larger = {"learning_rate": self.training.learning_rate / self.default_training().learning_rate}
         for name, each in self.declared.items():
-            if each.limit == LARGEST_RATE:
+            if each.limit == LARGEST_RATE:  # which only learning rates have
                 larger[name] = getattr(self, name) / each.default
         return tuple(sorted(larger, key=lambda name: -larger[name]))
 

@@ -58,7 +58,7 @@ def _agreeing(rows: tuple[GroupRates, ...]) -> tuple[GroupRates, ...]:
     if len({(row.group, row.label) for row in rows}) < len(rows):
         raise ValueError("there must be one row for each group and label")
     if any(row.positives > row.count or row.count != sizes[row.group] for row in rows):
-        raise ValueError("a group must have one count, and at most as many positives")
+        raise ValueError("the rows of a group must have the same count, and no more positives than that")
     return rows
 
 

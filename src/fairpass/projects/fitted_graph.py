@@ -175,7 +175,7 @@ def _named_tables(place: str, *, made: bool) -> tuple[Path, Path | None]:
     pairs = [(Path(place[:i]), Path(place[i + 1 :])) for i in commas if place[:i] and place[i + 1 :]]
     if not pairs:
         what = "is the table of nodes only" if Path(place).is_file() else "is neither"
-        raise DataError(f"--graph must be the directory of a run, or NODES,EDGES (got {place!r}, which {what})")
+        raise DataError(f"'graph' must be the directory of a run, or NODES,EDGES (got {place!r}, which {what})")
     for pair in pairs:
         if all(path.is_file() for path in pair):
             return pair

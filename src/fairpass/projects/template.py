@@ -12,6 +12,7 @@ from fairpass.datasets.column_kinds import MAX_LEVELS
 from fairpass.datasets.column_names import positive_of
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_inspection import Inspection
+from fairpass.files import PathLike
 from fairpass.plain_text import as_name, printable
 from fairpass.projects.config import FEW_LABELS, TABLE_DEFAULTS, TABLE_KEYS, Config, as_toml, toml_line
 from fairpass.projects.sections import SECTIONS
@@ -88,8 +89,8 @@ def _values(found: Inspection, folder: Path, features: Collection[str]) -> dict[
     asked = [guess.column for guess in found.undecided if guess.column not in features]
     values: dict[str, Any] = {
         **found.settings,
-        "nodes": _relative(found.nodes, folder),
-        "edges": None if found.edges is None else _relative(found.edges, folder),
+        "nodes": relative(found.nodes, folder),
+        "edges": None if found.edges is None else relative(found.edges, folder),
         "similarity": 0.9 if found.edges is None else None,
         "drop": [*found.left_out, *asked],
         "columns": {name: rule for name, rule in found.rules.items() if name not in asked},
@@ -147,7 +148,8 @@ def _guesses(found: Inspection, role: str) -> list[str]:
     return lines
 
 
-def _relative(path: str, folder: Path) -> str:
+def relative(path: PathLike, folder: Path) -> str:
+    """Return a path as settings in a folder have it."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # on another drive

@@ -174,12 +174,12 @@ SECTIONS = [
 def write_report(evidences: Sequence[Evidence], out: str | os.PathLike[str], *, include_people: bool = False) -> Path:
     """Write one page, and its figures as a .json file beside it; several pieces of evidence follow each other.
 
-    People and their neighbours, if the evidence has any, are on the page only with `include_people`. Nothing is
-    replaced but an earlier page and its figures.
+    People and their neighbours, if the evidence has any, are on the page only with `include_people`. An earlier page
+    and its figures are replaced, but a .json file with results is not.
     """
     page, figures = Path(out), Path(out).with_suffix(".json")
-    if figures == page:
-        raise DataError(f"'out' must not end in .json: the page's figures have that name (got {str(out)!r})")
+    if page.suffix not in (".html", ".htm"):
+        raise DataError(f"'out' must end in .html (got {str(out)!r})")
     if figures.name == FILE or (figures.exists() and not are_figures(figures)):
         raise DataError(f"'out' must have another name: its figures would replace {figures.name} (got {str(out)!r})")
     text = render(evidences, include_people=include_people)

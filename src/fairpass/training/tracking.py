@@ -91,6 +91,8 @@ class TensorBoard(Tracker):
 
     def __init__(self, directory: str) -> None:
         self._library, self._directory = _library("torch.utils.tensorboard", "TensorBoard", "tensorboard"), directory
+        if "://" in directory:
+            raise TrackingError(f"TensorBoard's place must be a directory (got {directory!r})")
         name = f"events.out.tfevents.{time.time():.0f}.{gethostname()}.{os.getpid()}.{uuid4().hex}"
         with self._named():
             Path(directory).mkdir(parents=True, exist_ok=True)
@@ -128,7 +130,7 @@ class TensorBoard(Tracker):
         try:
             yield
         except OSError as error:
-            raise TrackingError(f"TensorBoard cannot write to '{self._directory}': {error.strerror}") from None
+            raise TrackingError(f"TensorBoard cannot write to '{self._directory}': {error.strerror or error}") from None
 
 
 class MLflow(Tracker):

@@ -66,7 +66,7 @@ def readable(storage: str | os.PathLike[str] | None) -> Iterator[None]:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
         shown = masked(repr(os.fspath(storage or "")))
-        raise DataError(f"'storage' must be a database of studies (got {shown}, damaged: {error})") from error
+        raise DataError(f"'storage' must be a database of studies (got {shown}: {error})") from error
 
 
 def _open(url: str, file: Path | None, options: dict[str, Any]) -> RDBStorage:

@@ -146,7 +146,7 @@ def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
             check_seed("seeds", each)
         if not used or len(set(used)) < len(used):
             raise ValueError(f"'seeds' must be a number of at least 1, or different seeds (got {seeds})")
-        return tuple(map(int, used))  # numpy's have no place in JSON
+        return tuple(map(int, used))  # JSON cannot hold NumPy integers
     check_count("seeds", seeds, most=MOST_SEEDS)
     return tuple(range(seeds))
 

@@ -104,7 +104,7 @@ class DatabaseStorage(_Forwarding):  # type: ignore[misc] # its methods are thos
         if not task.ends_within(PATIENCE):
             if not self.has_warned:
                 self.has_warned = True
-                _log.warning("The study's database does not answer: another program may be using it. Waiting.")
+                _log.warning("The study's database has not answered for %g s: it may be locked. Waiting.", PATIENCE)
             task.ends_within(_FOREVER)
             self.has_warned = False
 

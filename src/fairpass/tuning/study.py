@@ -54,7 +54,7 @@ def open_study(
         with lock(), readable(storage):
             study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
             study.get_trials(deepcopy=False)  # all that is stored is decoded here, and remembered
-            give_up_lost(study)
+            give_up_lost(study)  # also reads the owners and their signs of life
         with signs_of_life(study) as owner:
             yield study, owner, lock
     except (StorageInternalError, DBAPIError) as error:
@@ -83,7 +83,7 @@ def signs_of_life(study: Study) -> Iterator[str]:
     """Note in the study from time to time that this search is alive; yield its name."""
     # The last part, because process ids are reused.
     owner = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
-    name, searching = f"{_ALIVE} {owner}", Lock()  # plain: what signals can do to an `Event` is said in storage.py
+    name, searching = f"{_ALIVE} {owner}", Lock()  # a signal could leave the lock of an `Event` taken
     searching.acquire()
 
     def beat() -> None:

@@ -18,6 +18,8 @@ from fairpass import __version__
 from fairpass.errors import DataError, FairpassError
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
+logger = logging.getLogger(__name__)
+
 RETRIES = 3  # of a task whose process or machine was lost
 _REACHABLE = 10.0  # seconds until an address without an answer counts as wrong
 _CANCELLING, _CANCEL_AGAIN = 30.0, 0.5  # seconds that tasks have to end, and between two tries
@@ -100,8 +102,11 @@ class RayCluster(Executor):
         with suppress(Exception):  # a cluster that is gone runs nothing
             while tasks and time.monotonic() < end:
                 for each in tasks:
-                    self._ray.cancel(each, force=True)
+                    with suppress(Exception):  # of this one only
+                        self._ray.cancel(each, force=True)
                 tasks = self._ray.wait(tasks, num_returns=len(tasks), timeout=_CANCEL_AGAIN)[1]
+            if tasks:
+                logger.warning("Ray has not ended %d cancelled tasks in %.0f s", len(tasks), _CANCELLING)
 
     def _start(self) -> None:
         ray = self._ray

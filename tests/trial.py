@@ -142,12 +142,12 @@ class Trial:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"waited {self.limit:.0f} s in vain")
 
-    def send(self, number: int) -> None:
-        """Send a signal to the process, and not to those that it has started."""
+    def send(self, number: int, *, to_group: bool = False) -> None:
+        """Send a signal to the process, or also to those that it has started, as a terminal does."""
         if not self.ends_within(0):
             self.sent = number
             with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+                (os.killpg if to_group else os.kill)(self.pid, number)
 
     def kill_worker(self, random: Random) -> bool:
         """Kill one of the processes that it has started, if there is one, as the system does without memory."""

@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 _POLL = 0.1  # seconds
 _FLOCK = "hhqqi4x"  # `struct flock` of Linux: type, whence, start, length, pid
 
+ACROSS_PROCESSES = fcntl is not None
+"""Whether this platform has locks between processes."""
+
 # POSIX locks belong to a process, and closing any descriptor of a file drops all locks on it. So this process opens a
 # file once for all its locks, and keeps its own threads apart.
 _guard = threading.RLock()
@@ -85,6 +88,11 @@ class Locks:
             return False
         self.release(name)
         return True
+
+    def is_held(self, name: str) -> bool:
+        """Return whether any thread of any process holds the lock, this thread included."""
+        with _guard:
+            return (self._place(), name) in _held or not self.is_free(name)
 
     def holder(self, name: str) -> str:
         """Return who holds a lock, in words."""

@@ -83,6 +83,18 @@ def test_workers_end_with_the_process_that_started_them(parts: Path, tmp_path: P
 
 
 @pytest.mark.slow
+def test_workers_that_are_terminated_leave_the_words_to_the_command(parts: Path, tmp_path: Path) -> None:
+    train = ("train", parts, *ENDLESS, "--out", tmp_path)
+    with started(*train, work=tmp_path / "work") as trial:
+        trial.wait_until((tmp_path / "checkpoint.safetensors").exists)
+        trial.send(signal.SIGTERM)
+        outcome = trial.outcome()
+    begun = f"Starting 2 processes, one for each part of {parts}\n"
+    said = f"{begun}Finished work is in {tmp_path}: the same command continues from there\nTerminated\n"
+    assert (outcome.code, outcome.stderr, outcome.faults()) == (143, said, [])
+
+
+@pytest.mark.slow
 def test_a_worker_that_has_just_been_started_ends_with_it_too(tmp_path: Path) -> None:
     write_parts(load_arrays("german"), tmp_path / "parts", 1)
     train = ("train", tmp_path / "parts", *ENDLESS, "--out", tmp_path)

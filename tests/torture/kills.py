@@ -20,6 +20,7 @@ EXPECTED = {number: (-number, 128 + number) for number in SIGNALS}
 _AGAIN, _MOST = 0.85, 12  # probability of another kill, and their largest number in a row
 _ENDING = 0.3  # share of the kills that are aimed at the end, where files are written
 _WORKER = 0.5  # share of the kills that hit a worker, where there are some
+_GROUP = 0.3  # share of the signals that all processes of a command get
 _lock = Lock()
 _seconds: dict[str, float] = {}  # that a scenario takes from its beginning to its end, lately
 
@@ -112,7 +113,7 @@ def disturbed(name: str, setting: Setting, signals: Sequence[int] = SIGNALS, mos
         if scenario.workers and random.random() < _WORKER:
             report.counts["kills"] += begun.kill_worker(random)
         else:
-            begun.send(random.choice(signals))
+            begun.send(random.choice(signals), to_group=random.random() < _GROUP)
         outcome = report.add(begun.outcome())
         report.faults += unexpected(outcome)
         report.counts["kills"] += outcome.killed

@@ -156,10 +156,10 @@ def test_urls(storage: str, url: str) -> None:
 @pytest.mark.parametrize("name", ["plain", "a b%20{c}?#", os.fsdecode(b"\xff\xe4")])
 def test_a_file_may_have_any_name(name: str, tmp_path: Path) -> None:
     storage = str(tmp_path / name / name)
-    with open_study("s", storage) as (study, _, lock), lock():
-        study.set_user_attr("a", 1)
-    with open_study("s", storage) as (study, _, _):
-        assert study.user_attrs["a"] == 1
+    with open_study("s", storage) as shared, shared.exclusive():
+        shared.study.set_user_attr("a", 1)
+    with open_study("s", storage) as shared:
+        assert shared.study.user_attrs["a"] == 1
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [Path(storage)]
 
 

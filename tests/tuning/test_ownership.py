@@ -14,12 +14,14 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
+from tests import holding
 from tests.methods.ingredients import small_graph
 from tests.trial import Trial
 from torch_geometric.data import Data
 
+from fairpass.locks import lock_file
 from fairpass.tuning import LogUniform, Progress, tune
-from fairpass.tuning.study import GRACE, OWNER, give_up_lost, signs_of_life
+from fairpass.tuning.study import GRACE, OWNER, _process_space, give_up_lost, open_study, signs_of_life
 
 QUICK: dict[str, Any] = {
     "seeds": 1,
@@ -105,6 +107,10 @@ def test_what_others_are_at_is_waited_for_and_done_if_they_fail(
 def running(study: optuna.Study) -> list[int]:
     """Give up what is lost, and return the numbers of the trials that are still running."""
     give_up_lost(study)
+    return running_trials(study)
+
+
+def running_trials(study: optuna.Study) -> list[int]:
     return [trial.number for trial in study.get_trials(states=(TrialState.RUNNING,))]
 
 
@@ -146,15 +152,61 @@ def test_a_sign_of_life_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_killed_process_is_gone_before_its_parent_asks() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        study = study_with_trial(f"{socket.gethostname()} {process.pid} aaaa")
+        study = study_with_trial(f"{socket.gethostname()} {process.pid}{_process_space()} aaaa")
         assert len(running(study)) == 1
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it as a zombie
         assert running(study) == []
 
 
-def test_a_process_that_is_gone_is_known_to_be() -> None:
+def ended_process() -> int:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    study = study_with_trial(f"{socket.gethostname()} {process.pid} aaaa")
+    return process.pid
+
+
+def test_a_process_that_is_gone_is_known_to_be() -> None:
+    study = study_with_trial(f"{socket.gethostname()} {ended_process()}{_process_space()} aaaa")
     assert running(study) == []
+
+
+def test_a_process_of_another_container_is_not_looked_for() -> None:
+    study = study_with_trial(f"{socket.gethostname()} {ended_process()}@1 aaaa")
+    assert running(study) == [0]
+
+
+def test_a_lock_tells_whether_a_search_goes_on(tmp_path: Path) -> None:
+    """Also in containers with the same name, where processes have ids of their own."""
+    storage = tmp_path / "study.db"
+    owner = f"{socket.gethostname()} {ended_process()}@1 aaaa"
+    with open_study("s", storage) as shared:
+        shared.study.ask().set_user_attr(OWNER, shared.owner)
+        shared.study.ask().set_user_attr(OWNER, owner)
+        with holding.start(holding.HOLD, lock_file(storage), owner) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "True\n"
+            shared.give_up_lost()
+            assert running_trials(shared.study) == [0, 1]
+            other.kill()
+            other.wait()
+        shared.give_up_lost()
+        assert running_trials(shared.study) == [0]
+
+
+def test_a_search_that_had_the_id_of_this_process_has_ended(tmp_path: Path) -> None:
+    """As in a container that was started again, where every command has the same id."""
+    with open_study("s", tmp_path / "study.db") as shared:
+        shared.study.ask().set_user_attr(OWNER, f"{shared.owner.rpartition(' ')[0]} aaaa")
+        shared.give_up_lost()
+        assert running_trials(shared.study) == []
+
+
+def test_optuna_says_as_much_as_before_when_all_searches_have_ended() -> None:
+    before = optuna.logging.get_verbosity()
+    first, second = open_study("a", None), open_study("b", None)
+    for each in (first, second):
+        each.__enter__()
+    for each in (first, second):
+        assert optuna.logging.get_verbosity() == optuna.logging.WARNING
+        each.__exit__(None, None, None)
+    assert optuna.logging.get_verbosity() == before

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from fairpass.cli import output
+from fairpass.lifetime import STARTED_BY
 
 # SIGHUP is sent when a terminal is closed, or a connection lost; not every system has it.
 _SIGNALS = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -45,7 +46,8 @@ def interruptible(command: Callable[[], Any]) -> Any:
 def _end(came: Sequence[int]) -> int:
     """Say that a command ends, and return its exit code."""
     number = max(came, key=lambda each: each != signal.SIGINT, default=signal.SIGINT)
-    output.notices.print("Interrupted" if number == signal.SIGINT else "Terminated", style="yellow")
+    if STARTED_BY not in os.environ:  # otherwise the command that started this worker says it
+        output.notices.print("Interrupted" if number == signal.SIGINT else "Terminated", style="yellow")
     return 128 + number
 
 

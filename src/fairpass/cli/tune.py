@@ -12,6 +12,7 @@ from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions
 from fairpass.cli.output import bar, bullets, choose_threads, facts, in_short, print_line, section, table, working
 from fairpass.cli.results import percent, title_of
 from fairpass.errors import DataError
+from fairpass.locks import in_use
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -65,12 +66,14 @@ def tune(
     title, plain = f"{method} on {title_of(data)}", None
     with executor:
         tuned = _search(data, method, limit, fixed=fixed, **common)
-        tuned.save(directory / TUNED)
         if other is not None and against is not None:
             plain = _search(data, against, limit, fixed=training.given(other.default_training()), **common)
+    with in_use(directory):  # so that results and pictures are of one command
+        tuned.save(directory / TUNED)
+        if plain is not None:
             plain.save(directory / AGAINST)
-    for name in PICTURES:
-        draw_front(tuned, directory / name, title=title)
+        for name in PICTURES:
+            draw_front(tuned, directory / name, title=title)
     yield tuned.to_dict() | ({} if plain is None else {"against": plain.to_dict()})
     _show(title, tuned, seeds)
     if plain is not None:

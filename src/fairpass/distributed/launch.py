@@ -31,7 +31,9 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # it logs every restart in a dozen lines
+    for name in [*logging.root.manager.loggerDict]:  # each has a level of its own
+        if name.startswith("torch.distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # every restart would be a dozen lines
     with scratch_directory() as folder:
         problem = folder / "problem.txt"
         config = LaunchConfig(

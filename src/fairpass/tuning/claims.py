@@ -4,8 +4,7 @@ Every trial has a place, a number on which everything random in its configuratio
 back, so a resumed search proposes what it would have proposed without the interruption.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -15,7 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from fairpass.tuning.spaces import Configurations
 from fairpass.tuning.strategies import SeededSampler, distribution
-from fairpass.tuning.study import OWNER, give_up, give_up_lost
+from fairpass.tuning.study import OWNER, SharedStudy, give_up
 
 ERROR = "error"  # why a trial failed; lost trials do not have this attribute
 _PLACE = "place"
@@ -54,9 +53,7 @@ def in_batches(
 class Claims:
     """Begins trials for one search."""
 
-    study: Study
-    owner: str  # name of the search in the study
-    lock: Callable[[], AbstractContextManager[None]]  # held while trials are begun
+    shared: SharedStudy
     configurations: Configurations
     sampler: SeededSampler
     grid: Sequence[Mapping[str, Any]] | None  # the configuration of each place; None: the sampler proposes
@@ -65,16 +62,20 @@ class Claims:
     side_by_side: bool = False  # whether configurations that train alone are begun in batches, too
     others: int = 0  # trials of other searches that were running when trials were last begun
 
+    @property
+    def study(self) -> Study:
+        return self.shared.study
+
     def take(self, size: int) -> list[Trial]:
         """Begin up to `size` trials that train as one population; one if its classifier trains alone."""
         claimed: list[Trial] = []
         varied = {name: distribution(each) for name, each in self.configurations.varied.items()}
         try:
-            with self.lock():
+            with self.shared.exclusive():
                 # Searches sign their trials before they release the lock, so unsigned ones are of a killed search.
                 begun = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
                 give_up(self.study, [trial.number for trial in begun if OWNER not in trial.user_attrs])
-                give_up_lost(self.study)
+                self.shared.give_up_lost()
                 # Read all trials at once: between two reads a running trial could finish and appear in neither.
                 trials = self.study.get_trials(deepcopy=False)
                 taken = [each for each in trials if is_finished(each) or each.state == TrialState.RUNNING]
@@ -90,7 +91,7 @@ class Claims:
                     trial = self.study.ask(varied)
                     claimed.append(trial)
                     trial.set_user_attr(_PLACE, place)
-                    trial.set_user_attr(OWNER, self.owner)
+                    trial.set_user_attr(OWNER, self.shared.owner)
                     places.add(place)
                     if self.configurations.classifier(trial.params).trains_alone and not self.side_by_side:
                         break

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from fairpass.errors import DataError
 from fairpass.files import atomic_path
-from fairpass.locks import Locks, lock_file
+from fairpass.locks import ACROSS_PROCESSES, Locks, lock_file
 from fairpass.tuning.storage import PATIENCE, DatabaseStorage
 
 _SQLITE = "sqlite:///"
@@ -142,6 +142,12 @@ def _mask(found: "re.Match[str]") -> str:
     return f"{found[1]}:***@" if found[1] is not None else f"{found[2]}***"
 
 
+def search_locks(storage: str) -> Locks | None:
+    """Return the locks by which searches of one SQLite file know each other; None if there is nothing to lock."""
+    file = sqlite_file(storage)
+    return None if file is None or not ACROSS_PROCESSES else Locks(lock_file(file))
+
+
 @contextmanager
 def exclusive(storage: str, engine: Engine, name: str) -> Iterator[None]:
     """Do something as the only process that has the lock of this name; it is free again if a process is killed.
@@ -150,8 +156,8 @@ def exclusive(storage: str, engine: Engine, name: str) -> Iterator[None]:
     """
     file = sqlite_file(storage)
     if file is not None:
-        locks, note = Locks(lock_file(file)), f"is using '{file}': waiting for it"
-        with locks.hold("study", lambda who: f"{who} {note}", patience=PATIENCE):
+        note = f"is using '{file}': waiting for it"
+        with Locks(lock_file(file)).hold("study", lambda who: f"{who} {note}", patience=PATIENCE):
             yield
     elif engine.dialect.name in _LOCKS:
         with _locked_session(engine, name):

@@ -119,10 +119,10 @@ def tune(
     # As many as one population takes; on large graphs one configuration at a time.
     batch = min(_BATCH, max(1, where.jobs * BATCH_ROWS // (Task(data).num_nodes * len(used))))
     places = None if grid is None else in_batches(grid, configurations, batch)
-    with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as (study, owner, lock):
-        claims = Claims(study, owner, lock, configurations, sampler, places, limit.trials, batch, not is_here)
+    with open_study(name, storage, directions=goals, sampler=sampler, pruner=pruner) as shared:
+        claims = Claims(shared, configurations, sampler, places, limit.trials, batch, not is_here)
         with readable(storage):
-            search = _Search(data, study, claims, limit, used, where, callback)
+            search = _Search(data, shared.study, claims, limit, used, where, callback)
             for point in search.known:
                 validate(point.to_dict(), Point)
         search.run()

@@ -1,6 +1,7 @@
 """The Optuna study behind a search: it outlives a process and may be shared by several.
 
-Each search signs its trials and records that it is alive, so that others can give up the trials of one that has ended.
+Each search signs its trials, holds a lock, and records that it is alive, so that others can give up the trials of one
+that has ended.
 """
 
 import os
@@ -9,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
@@ -22,50 +24,81 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import DBAPIError
 
 from fairpass.errors import DataError
-from fairpass.tuning.database import check_writable, connect, exclusive, masked, readable
+from fairpass.locks import Locks
+from fairpass.tuning.database import check_writable, connect, exclusive, masked, readable, search_locks
 from fairpass.tuning.storage import PATIENCE, DatabaseStorage
 
 BEAT, GRACE = 10.0, 60.0  # seconds between signs of life, and after which a search without one counts as dead
 OWNER, _ALIVE = "owner", "alive"  # attributes of a trial and of the study
-
+_IN = "@"  # between the id of a process and the namespace that it is in
 
 Exclusive = Callable[[], AbstractContextManager[None]]
 
 
+@dataclass(frozen=True)
+class SharedStudy:
+    """A study as one of its searches has it."""
+
+    study: Study
+    owner: str  # name of the search, which its trials have
+    exclusive: Exclusive = nullcontext  # held while trials are begun
+    locks: Locks | None = None  # of all searches, by their names
+
+    def give_up_lost(self) -> None:
+        """Give up the trials of searches that are gone."""
+        give_up_lost(self.study, self.locks)
+
+
+_quiet_lock = Lock()
+_levels: list[int] = []  # Optuna's level of logging before the first search, once for each that goes on
+
+
 @contextmanager
-def open_study(
-    name: str, storage: str | os.PathLike[str] | None, **options: Any
-) -> Iterator[tuple[Study, str, Exclusive]]:
-    """Begin a study or continue one; yield it, the name of this search in it, and the lock that its searches share.
+def _quiet() -> Iterator[None]:
+    """Keep Optuna from reporting every trial. Its level belongs to the process, where several threads may search."""
+    with _quiet_lock:
+        _levels.append(_levels[0] if _levels else optuna.logging.get_verbosity())
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            level = _levels.pop()
+            if not _levels:
+                optuna.logging.set_verbosity(level)
+
+
+@contextmanager
+def open_study(name: str, storage: str | os.PathLike[str] | None, **options: Any) -> Iterator[SharedStudy]:
+    """Begin a study or continue one, for one search.
 
     `storage` is a database URL or the path of an SQLite file, None for memory; `options` go to `optuna.create_study`.
     """
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     backend: InMemoryStorage | DatabaseStorage | None = None
-    try:
-        lock: Exclusive = nullcontext
-        if storage is None:
-            backend = InMemoryStorage()
-        else:
-            place = os.fspath(storage)
-            backend = connect(place)
-            lock = partial(exclusive, place, backend.engine, name)
-        with lock(), readable(storage):
-            study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
-            study.get_trials(deepcopy=False)  # all that is stored is decoded here, and remembered
-            give_up_lost(study)  # also reads the owners and their signs of life
-        with signs_of_life(study) as owner:
-            yield study, owner, lock
-    except (StorageInternalError, DBAPIError) as error:
-        shown = os.fspath(storage or "")
-        check_writable(shown)
-        message = f"'storage' must be a database to write to (got {shown!r}: {_reason(error)})"
-        raise DataError(masked(message)) from error
-    finally:
-        if isinstance(backend, DatabaseStorage):
-            backend.close()
-        optuna.logging.set_verbosity(level)
+    with _quiet():
+        try:
+            lock: Exclusive = nullcontext
+            locks: Locks | None = None
+            if storage is None:
+                backend = InMemoryStorage()
+            else:
+                place = os.fspath(storage)
+                backend = connect(place)
+                lock, locks = partial(exclusive, place, backend.engine, name), search_locks(place)
+            with lock(), readable(storage):
+                study = optuna.create_study(study_name=name, storage=backend, load_if_exists=True, **options)
+                study.get_trials(deepcopy=False)  # all that is stored is decoded here, and remembered
+                give_up_lost(study, locks)  # also reads the owners and their signs of life
+            with signs_of_life(study, locks) as owner:
+                yield SharedStudy(study, owner, lock, locks)
+        except (StorageInternalError, DBAPIError) as error:
+            shown = os.fspath(storage or "")
+            check_writable(shown)
+            message = f"'storage' must be a database to write to (got {shown!r}: {_reason(error)})"
+            raise DataError(masked(message)) from error
+        finally:
+            if isinstance(backend, DatabaseStorage):
+                backend.close()
 
 
 def _reason(error: BaseException) -> str:
@@ -79,10 +112,10 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def signs_of_life(study: Study) -> Iterator[str]:
-    """Note in the study from time to time that this search is alive; yield its name."""
+def signs_of_life(study: Study, locks: Locks | None = None) -> Iterator[str]:
+    """Show that this search is alive by a lock, and by notes in the study from time to time; yield its name."""
     # The last part, because process ids are reused.
-    owner = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
+    owner = f"{socket.gethostname()} {os.getpid()}{_process_space()} {secrets.token_hex(4)}"
     name, searching = f"{_ALIVE} {owner}", Lock()  # a signal could leave the lock of an `Event` taken
     searching.acquire()
 
@@ -91,14 +124,15 @@ def signs_of_life(study: Study) -> Iterator[str]:
             with suppress(OptunaError):  # a lost sign does no harm: there will be another
                 study.set_user_attr(name, time.time())
 
-    study.set_user_attr(name, time.time())
-    thread = Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield owner
-    finally:
-        searching.release()
-        thread.join(PATIENCE)  # it may wait for a database that does not answer
+    with nullcontext() if locks is None else locks.hold(owner):
+        study.set_user_attr(name, time.time())
+        thread = Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield owner
+        finally:
+            searching.release()
+            thread.join(PATIENCE)  # it may wait for a database that does not answer
 
 
 def give_up(study: Study, numbers: Iterable[int]) -> None:
@@ -108,25 +142,42 @@ def give_up(study: Study, numbers: Iterable[int]) -> None:
             study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
 
 
-def give_up_lost(study: Study) -> None:
+def give_up_lost(study: Study, locks: Locks | None = None) -> None:
     """Give up the trials of searches that are gone."""
     alive: dict[str, Any] = study.user_attrs
     found = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    give_up(study, [trial.number for trial in found if _is_lost(trial, alive)])
+    give_up(study, [trial.number for trial in found if _is_lost(trial, alive, locks)])
 
 
-def _is_lost(trial: FrozenTrial, alive: dict[str, Any]) -> bool:
+def _is_lost(trial: FrozenTrial, alive: dict[str, Any], locks: Locks | None) -> bool:
     signed = trial.user_attrs.get(OWNER)
-    if signed is not None:
-        host, process, _ = signed.rsplit(" ", 2)
-        if host == socket.gethostname() and os.name == "posix" and _has_ended(int(process)):
-            return True
+    if signed is not None and _has_ended(signed, locks):
+        return True
     started = trial.datetime_start
     last = alive.get(f"{_ALIVE} {signed}", started.timestamp() if started else 0.0)
     return bool(time.time() - last > GRACE)
 
 
-def _has_ended(process: int) -> bool:
+def _has_ended(owner: str, locks: Locks | None) -> bool:
+    """Return whether a search of this machine is known to have ended; one elsewhere is not."""
+    host, process, _ = owner.rsplit(" ", 2)
+    if host != socket.gethostname():
+        return False
+    if locks is not None:
+        return not locks.is_held(owner)
+    number, mark, space = process.partition(_IN)
+    return os.name == "posix" and mark + space == _process_space() and _is_gone(int(number))
+
+
+def _process_space() -> str:
+    """Return the mark of the processes that have ids of their own, as those of a container, with `_IN` before it."""
+    try:
+        return f"{_IN}{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:  # not on Linux: there is only one
+        return ""
+
+
+def _is_gone(process: int) -> bool:
     try:
         os.kill(process, 0)  # only asks whether it is there
     except ProcessLookupError:

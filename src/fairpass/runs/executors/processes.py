@@ -98,6 +98,7 @@ def _one_at_a_time(work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -
 def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
     """Start processes that have the graph; yield a function that submits `work(data, batch)` to them."""
     before = set(multiprocessing.active_children())
+    _start_tracker()
     context = multiprocessing.get_context(_START_METHOD)
     graph = _Parcel(data)
     arguments: tuple[Any, int] = (graph, max(1, torch.get_num_threads() // jobs))
@@ -124,12 +125,26 @@ def _blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # the first start of a process would start it, and unblock signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_tracker() -> None:
+    """Start multiprocessing's tracker of resources, which otherwise starts with the first process.
+
+    It must not get the SIGHUP that a closed terminal sends to all its processes: it would end, be started again, and
+    print a traceback for everything that it does not know.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # starting it has unblocked others
 
 
 class _Parcel:

@@ -22,10 +22,19 @@ from fairpass.errors import DataError
 from fairpass.experiments.attribution import Attribution
 from fairpass.experiments.benchmark.protocol import Protocol
 from fairpass.methods import FairVGNN, method
-from fairpass.methods.header import KIND, MOST_CLASSES
+from fairpass.methods.header import KIND
 from fairpass.methods.registry import OWN
 from fairpass.metrics import evaluate
-from fairpass.parameters import LARGEST, LARGEST_SEED, MOST, MOST_JOBS, MOST_NODES, MOST_SEEDS, alternatives
+from fairpass.parameters import (
+    LARGEST,
+    LARGEST_SEED,
+    MOST,
+    MOST_CLASSES,
+    MOST_JOBS,
+    MOST_NODES,
+    MOST_SEEDS,
+    alternatives,
+)
 from fairpass.projects.sections import TrainingSection, Tuning
 from fairpass.runs import Configuration
 from fairpass.runs.executors import Processes
@@ -120,6 +129,16 @@ def test_more_classes_than_a_model_file_may_have_are_refused(where: str, what: s
         graph[f"{split}_mask"] = torch.arange(6 * number) // (2 * number) == third
     with pytest.raises(DataError, match=rf"'data.{where}' must have at most 1,000 {what} \(got 1,001\)"):
         method("gcn")(training=Training(epochs=1)).fit(graph)
+
+
+@pytest.mark.parametrize("largest", [5000, 10**9, 2**62])
+@pytest.mark.parametrize("where", ["y", "sens"])
+def test_a_huge_index_is_refused_before_it_takes_memory(where: str, largest: int) -> None:
+    graph = small_graph()
+    graph[where] = graph[where].clone().clamp(max=1) * largest
+    graph.group_names = graph.label_names = None
+    with pytest.raises(DataError, match=rf"'data.{where}' must have at most 1,000 .* \(got {largest + 1:,}\)"):
+        method("constant")().fit(graph)
 
 
 LARGE = 10**20

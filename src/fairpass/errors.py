@@ -116,6 +116,13 @@ def in_digits(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) and abs(number) >= 1000 else f"{number:g}"
 
 
+def first_of(texts: Iterable[str], separator: str = ", ", most: int = 10) -> str:
+    """Return the first few texts for a message, and how many more there are."""
+    found = list(texts)
+    more = [f"and {len(found) - most} more"] if len(found) > most else []
+    return separator.join([*found[:most], *more])
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a question with the closest of the known names, or all of them if none is close."""
     names = list(known)

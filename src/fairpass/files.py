@@ -158,6 +158,15 @@ def _named(target: PathLike, place: Path) -> Iterator[None]:
         raise
 
 
+def check_writable(target: PathLike) -> None:
+    """Raise the `OSError` that writing a file would raise, before the work for it; nothing is left behind."""
+    place = resolved(target)
+    while not place.parent.exists():  # it would be made
+        place = place.parent
+    with _named(target, place), _temporary(place):
+        pass
+
+
 def write_bytes(target: PathLike, content: bytes) -> Path:
     with atomic_path(target) as temporary:
         temporary.write_bytes(content)

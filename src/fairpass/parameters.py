@@ -19,7 +19,7 @@ from textwrap import fill
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
-from fairpass.errors import in_digits
+from fairpass.errors import DataError, in_digits
 from fairpass.files import LARGEST_WHOLE
 
 Plain = str | int | float | bool | None
@@ -31,6 +31,7 @@ MOST_NODES = 2**31 - 1  # where a parameter counts nodes
 LARGEST_SEED = 2**32 - 1  # the limit of NumPy and scikit-learn; torch accepts larger seeds
 MOST_EPOCHS = 1_000_000_000  # far more than needed, as a training can be interrupted and continued
 MOST_SEEDS, MOST_JOBS = 10_000, 1024  # of a command
+MOST_CLASSES = 1_000  # labels, or groups: tables and networks have room for each up to the largest index
 LARGEST_RATE = 1e30  # of learning; training diverges at much smaller rates, and says so
 
 _EMPTY = inspect.Parameter.empty
@@ -253,6 +254,12 @@ def check_count(name: str, value: int, least: int = 1, most: int = MOST) -> None
 def check_seed(name: str, value: int) -> None:
     """Raise `ValueError` unless a seed is accepted by every library that draws random numbers."""
     check_count(name, value, 0, LARGEST_SEED)
+
+
+def check_index(name: str, highest: int) -> None:
+    """Raise `DataError` if the largest index of labels or groups is so large that counts of each would fill memory."""
+    if highest >= MOST_CLASSES:
+        raise DataError(f"'{name}' must be below {MOST_CLASSES:,} (got {highest})")
 
 
 def _of_fields(cls: type[Declared]) -> dict[str, Parameter]:

@@ -227,6 +227,21 @@ def test_a_data_directory_that_cannot_be_written(server: Server, tmp_path: Path)
     (tmp_path / "file").write_text("not a directory")
     with pytest.raises(DownloadError, match=r"bail\.csv' cannot be written .*set FAIRPASS_DATA"):
         download.fetch_file(server.file, "Bail", tmp_path / "file")
+    assert server.requests == 0, "it is checked before the download"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not stop this user")
+@pytest.mark.parametrize("below", ["", "not/there/yet"])
+def test_a_read_only_data_directory(server: Server, tmp_path: Path, below: str) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(DownloadError, match=r"bail\.csv' cannot be written \(.*Permission.*set FAIRPASS_DATA"):
+            download.fetch_file(server.file, "Bail", tmp_path / below)
+    finally:
+        tmp_path.chmod(0o700)
+    assert server.requests == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_fetch_by_name(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from torch.autograd.functional import hessian
 
 from fairpass.kernels import Discrepancy, Groups, intergroup_similarity, mmd2, witness
 from fairpass.kernels.mmd import KernelName
+from fairpass.parameters import MOST_CLASSES
 
 SEEDS = st.integers(0, 10_000)
 TIGHT = 1e-12  # so that only rounding is left of the error
@@ -321,10 +322,16 @@ def test_groups_know_their_members() -> None:
     [
         (torch.tensor([[0, 1]]), "'sens' must be a vector of integers"),
         (torch.tensor([0.0, 1.0]), "'sens' must be a vector of integers"),
-        (torch.tensor([0, 0, -1]), r"'sens' must name at least two groups \(got group sizes \[2\]"),
+        (None, r"'sens' must be a vector of integers \(got NoneType\)"),
+        (torch.tensor([0, 1]).to_sparse(), r"'sens' must be a vector of integers \(got .* torch.sparse_coo\)"),
+        (torch.tensor([0, 1]).to(torch.uint64), r"'sens' must be a vector of integers \(got .* torch.uint64\)"),
+        (torch.tensor([0, 0, -1]), r"'sens' must name at least two groups \(got 1\)"),
         (torch.tensor([-1, -1]), "'sens' must name at least two groups"),
         (torch.tensor([], dtype=torch.int64), "'sens' must name at least two groups"),
-        (torch.tensor([0, 2, 2]), r"'sens' must number its groups without gaps \(got group sizes \[1, 0, 2\]"),
+        (torch.tensor([0, 2, 2]), r"'sens' must number .* without gaps \(got no node of group 1, but of group 2\)"),
+        (torch.tensor([0, 900, 3]), r"'sens' must number .* \(got no node of group 1, but of group 900\)"),
+        (torch.tensor([0, MOST_CLASSES]), r"'sens' must be below 1,000 \(got 1000\)"),
+        (torch.tensor([0, 2**62]), rf"'sens' must be below 1,000 \(got {2**62}\)"),
     ],
 )
 def test_groups_must_be_two_or_more(sens: Tensor, message: str) -> None:
@@ -342,6 +349,10 @@ def test_each_point_must_have_a_group(function: Any) -> None:
     points, sens = problem(8)
     with pytest.raises(ValueError, match=r"'sens' must have one entry for each of the points \(got shapes"):
         function(points, sens[1:], 1.0)
+    with pytest.raises(ValueError, match=r"'sens' must be a vector of integers \(got NoneType\)"):
+        function(points, None, 1.0)
+    with pytest.raises(ValueError, match=r"'points' must be a tensor \(\.\.\., N, d\) \(got list\)"):
+        function([[0.0], [1.0]], sens, 1.0)
     with pytest.raises(ValueError, match="'alpha' must be positive and finite"):
         function(points, sens, -1.0)
 

@@ -89,8 +89,12 @@ def test_many_resamples_are_one_piece_of_work(make_problem: Make) -> None:
 
 def test_wrong_arguments(make_problem: Make) -> None:
     p = make_problem(0)
-    with pytest.raises(DataError, match=r"'resamples' must be positive \(got 0\)"):
+    with pytest.raises(DataError, match=r"'resamples' must be at least 1 \(got 0\)"):
         bootstrap_intervals(p.y, p.scores, sens=p.sens, resamples=0)
+    with pytest.raises(DataError, match=r"'resamples' must be a whole number \(got 1.5\)"):
+        bootstrap_intervals(p.y, p.scores, sens=p.sens, resamples=1.5)  # type: ignore[arg-type] # wrong on purpose
+    with pytest.raises(DataError, match=r"'seed' must be at least 0 \(got -1\)"):
+        bootstrap_intervals(p.y, p.scores, sens=p.sens, seed=-1)
     with pytest.raises(DataError, match=r"'level' must lie between 0 and 1 \(got 95\)"):
         bootstrap_intervals(p.y, p.scores, sens=p.sens, level=95)
 
@@ -128,5 +132,5 @@ def test_differences_are_about_the_same_nodes() -> None:
     other, _, _ = _two_predictors(399)
     with pytest.raises(DataError, match="'first' and 'second' must be about the same nodes"):
         paired_differences(first, other)
-    with pytest.raises(DataError, match=r"'resamples' must be positive \(got 0\)"):
+    with pytest.raises(DataError, match=r"'resamples' must be at least 1 \(got 0\)"):
         paired_differences(first, first, resamples=0)

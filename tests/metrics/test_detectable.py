@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from fairpass.datasets import load
+from fairpass.errors import DataError
 from fairpass.metrics import detectable, evaluate
 from fairpass.metrics.detectable import detectable_by, detectable_difference
 
@@ -46,3 +47,12 @@ def test_unknown_nodes_do_not_count_and_empty_groups_show_nothing() -> None:
     assert math.isnan(detectable_difference([10, 0], 0.5))
     assert math.isnan(detectable_difference([10], 0.5))
     assert math.isnan(detectable([], []).delta_dp)
+
+
+def test_wrong_nodes_of_a_split() -> None:
+    with pytest.raises(DataError, match=rf"'sens' must be below 1,000 \(got {10**9}\)"):
+        detectable([0, 1], [0, 10**9])
+    with pytest.raises(DataError, match=rf"'y' must be below 1,000 \(got {2**62}\)"):
+        detectable([0, 2**62], [0, 1])
+    with pytest.raises(DataError, match=r"'sens' must have shape \[2\], one for each node \(got \[3\]\)"):
+        detectable([0, 1], [0, 1, 1])

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_threshold_is_exclusive_and_kept(make_problem: Make) -> None:
     e = evaluate(p.y, p.scores, sens=p.sens, threshold=cut)
     assert e.threshold == cut
     assert e.positive_rate == (p.scores > cut).mean()
-    with pytest.raises(DataError, match=r"'threshold' must be finite \(got nan\)"):
+    with pytest.raises(DataError, match=r"'threshold' must be a finite number \(got nan\)"):
         evaluate(p.y, p.scores, sens=p.sens, threshold=math.nan)
 
 
@@ -227,8 +228,54 @@ def test_unlabelled_nodes_are_refused(make_problem: Make) -> None:
     p.y[3] = -1
     with pytest.raises(DataError, match="'y' must not hold unlabelled nodes"):
         evaluate(p.y, p.scores, sens=p.sens)
-    with pytest.raises(DataError, match=r"'bootstrap' must not be negative \(got -1\)"):
-        evaluate(abs(p.y), p.scores, sens=p.sens, bootstrap=-1)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("bootstrap", -1, r"must be at least 0 \(got -1\)"),
+        ("bootstrap", 1.5, r"must be a whole number \(got 1.5\)"),
+        ("bootstrap", "5", r"must be a whole number \(got '5'\)"),
+        ("bootstrap", True, r"must be a whole number \(got True\)"),
+        ("seed", -1, r"must be at least 0 \(got -1\)"),
+        ("seed", 2**70, rf"must be at most 4,294,967,295 \(got {2**70}\)"),
+        ("seed", None, r"must be a whole number \(got None\)"),
+        ("threshold", "50%", r"must be a finite number \(got '50%'\)"),
+        ("threshold", None, r"must be a finite number \(got None\)"),
+        ("threshold", [0.5, 0.5], r"must be a finite number \(got \[0.5, 0.5\]\)"),
+        ("sens", np.arange(60) % 2 * 10**9, rf"must be below 1,000 \(got {10**9}\)"),
+        ("y", np.arange(60) % 2 * 2**62, rf"must be below 1,000 \(got {2**62}\)"),
+        (
+            "y",
+            (np.arange(60) % 2).astype(np.uint64) * np.uint64(2**63 + 1),
+            rf"must be below 1,000 \(got {2**63 + 1}\)",
+        ),
+        ("y", [[1], [2, 3]], r"must be a dense array \(got list: "),
+        ("y", torch.arange(60).to_sparse(), r"must be a dense array \(got Tensor: .*to_dense"),
+        ("scores", torch.rand(60).to_sparse(), r"must be a dense array \(got Tensor: .*to_dense"),
+        ("scores", torch.rand(60, device="meta"), r"must be a dense array \(got Tensor: .*no data"),
+        ("scores", None, r"must be given \(got None\)"),
+    ],
+)
+def test_wrong_arguments_are_named(make_problem: Make, argument: str, value: object, message: str) -> None:
+    p = make_problem(0)
+    arguments: Any = {"y": p.y, "scores": p.scores, "sens": p.sens, argument: value}
+    with pytest.raises(DataError, match=f"^'{argument}' {message}"):
+        evaluate(arguments.pop("y"), arguments.pop("scores"), **arguments)
+
+
+@pytest.mark.parametrize("kind", [np.longdouble, ">f8", ">f4"])
+def test_scores_of_every_width_and_byte_order(make_problem: Make, kind: Any) -> None:
+    p = make_problem(0)
+    wanted = evaluate(p.y, p.scores.astype(np.float32), sens=p.sens)
+    assert evaluate(p.y, p.scores.astype(np.float32).astype(kind), sens=p.sens) == wanted
+
+
+def test_a_long_list_of_reasons_is_cut(make_problem: Make) -> None:
+    p = make_problem(0)
+    with pytest.raises(DataError, match=r"group '10' has no nodes; and 889 more \(pass") as caught:
+        evaluate(p.y, p.scores, sens=p.sens * 900)
+    assert "'11'" not in str(caught.value)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

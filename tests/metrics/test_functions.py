@@ -86,6 +86,7 @@ def test_auc_of_one_label_is_undefined() -> None:
         ([0, 1], [0.1, 0.2, 0.3], r"'scores' must have shape \[2\] or \[2, C\] \(got \[3\]\)"),
         ([0, 1], [0.1, float("nan")], r"'scores' must be finite \(got 1 NaN or infinite\)"),
         ([0, 1], [[2.0, 1.0], [3.0, 0.0]], r"'scores' of shape \[N, 2\] must be probabilities"),
+        ([0, 10**9], [0.1, 0.2], r"'y' must be below 1,000 \(got 1000000000\)"),
         ([0, 2], [0.1, 0.2], r"'y' must be below 2, the number of classes \(got 2\)"),
     ],
 )

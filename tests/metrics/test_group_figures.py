@@ -105,6 +105,8 @@ def test_scores_that_are_too_high_are_seen() -> None:
 
 
 def test_calibration_wants_probabilities() -> None:
+    with pytest.raises(DataError, match=r"'bins' must be at least 1 \(got 0\)"):
+        calibration([0.2, 0.3], [True, False], bins=0)
     with pytest.raises(DataError, match=r"'scores' must lie between 0 and 1 \(got -2 to 3\)"):
         calibration([-2.0, 3.0], [True, False])
     with pytest.raises(

@@ -125,3 +125,9 @@ def test_errors(make_problem: Make) -> None:
     rule = fit(p.y, p.scores, sens=p.sens, constraint="demographic_parity")
     with pytest.raises(DataError, match=r"'sens' must be below 2, the number of groups \(got 2\)"):
         rule.decide(p.scores, sens=p.sens + 1, seed=0)
+    with pytest.raises(DataError, match=r"'seed' must be at least 0 \(got -1\)"):
+        rule.decide(p.scores, sens=p.sens, seed=-1)
+    with pytest.raises(DataError, match=r"'scores' must hold floating-point numbers"):
+        rule.decide(5, sens=p.sens, seed=0)
+    with pytest.raises(DataError, match=rf"'sens' must be below 1,000 \(got {10**9}\)"):
+        fit(p.y, p.scores, sens=p.sens * 10**9, constraint="demographic_parity")

@@ -115,6 +115,8 @@ def test_the_work_does_not_grow_with_the_nodes_but_in_tensors() -> None:
         ([0, 1], [0], 2, r"'y' and 'sens' must have one shape \[N\] \(got \[2\], \[1\]\)"),
         ([0, -1], [0, 1], 2, r"'y' must lie in 0..1, without unlabelled nodes \(got -1..0\)"),
         ([0, 2], [0, 1], 2, r"'y' must lie in 0..1.*\(got 0..2\)"),
+        ([0, 1], [0, 10**9], 2, r"'sens' must be below 1,000 \(got 1000000000\)"),
+        ([0, 1], [0, 1], 10**9, r"'num_classes' must be at most 1,000 \(got 1000000000\)"),
         ([0, 1], [0, 0], 2, r"two groups or more \(got 1 in 'sens'\)"),
         ([0, 1], [-1, -1], 2, r"two groups or more \(got 0 in 'sens'\)"),
         ([1, 1], [0, 1], 2, r"no node has label '0'"),

@@ -267,6 +267,7 @@ def test_reset_and_repr() -> None:
         ({"bandwidth": "wide"}, r"'bandwidth' must be one of \('fixed', 'adaptive'\) \(got 'wide'\)"),
         ({"kernel": "cubic"}, r"'kernel' must be one of \('gaussian', 'laplace'\) \(got 'cubic'\)"),
         ({"backbone": "gat"}, r"'channels' must be given for backbone 'gat' \(got None\)"),
+        ({"channels": 0}, r"'channels' must be at least 1 \(got 0\)"),
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
@@ -280,9 +281,25 @@ def test_wrong_inputs(make_graph: MakeGraph) -> None:
         layer(graph.x[:, 0], graph.edge_index, graph.sens)
     with pytest.raises(ValueError, match=r"'x_in' must be a float32 or float64 tensor .* torch.int64\)"):
         layer(graph.x.long(), graph.edge_index, graph.sens)
+    with pytest.raises(ValueError, match=r"'x_in' must be a float32 or float64 tensor .* \(got shape \(10, 0\)"):
+        layer(graph.x[:, :0], graph.edge_index, graph.sens)
+    with pytest.raises(ValueError, match=r"'x_in' must be a float32 or float64 tensor .* torch.sparse_coo"):
+        layer(graph.x.to_sparse(), graph.edge_index, graph.sens)
+    with pytest.raises(ValueError, match=r"'x_in' must be a float32 or float64 tensor .* \(got NoneType\)"):
+        layer(None, graph.edge_index, graph.sens)
+    with pytest.raises(ValueError, match=r"'graph' must be an edge_index or what 'prepare' returns \(got NoneType\)"):
+        layer(graph.x, None, graph.sens)
+    with pytest.raises(ValueError, match=r"'graph' must be an edge_index or what 'prepare' returns \(got str\)"):
+        layer.record(graph.x, "x", graph.sens, layer.empty_reference())  # type: ignore[arg-type] # that is the point
+    with pytest.raises(ValueError, match=r"'x_in' must have as many columns as 'channels', 3 \(got 2\)"):
+        GMMDPropagation(backbone="gat", channels=3).double()(graph.x, graph.edge_index, graph.sens)
+    with pytest.raises(ValueError, match=r"'sens' must be a vector of integers \(got NoneType\)"):
+        layer(graph.x, graph.edge_index, None)
+    with pytest.raises(ValueError, match=rf"'sens' must be below 1,000 \(got {10**9}\)"):
+        layer(graph.x, graph.edge_index, graph.sens * 10**9)
     with pytest.raises(ValueError, match=r"'sens' must have 10 entries \(got 4\)"):
         layer(graph.x, graph.edge_index, graph.sens[:4])
-    with pytest.raises(ValueError, match=r"'sens' must name at least two groups \(got group sizes \[10\]\)"):
+    with pytest.raises(ValueError, match=r"'sens' must name at least two groups \(got 1\)"):
         layer(graph.x, graph.edge_index, 0 * graph.sens)
     with pytest.raises(ValueError, match=r"'sens' must number its groups without gaps"):
         layer(graph.x, graph.edge_index, 2 * graph.sens)

@@ -5,8 +5,9 @@ import hashlib
 import os
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from threading import Thread
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import platformdirs
 
 from fairpass.errors import DataError, DownloadError
-from fairpass.files import PathLike, scratch_directory, write_bytes
+from fairpass.files import PathLike, check_writable, scratch_directory, write_bytes
 
 if TYPE_CHECKING:
     from fairpass.datasets.registry import SourceFile
@@ -140,6 +141,8 @@ def _download(file: "SourceFile", path: Path) -> None:
         _receive(url, target, file.size, deadline)
 
     advice = f"set FAIRPASS_DATA to a directory that has {file.path}"
+    with _writing(path, advice):
+        check_writable(path)
     with scratch_directory() as temporary:
         registry, urls = {path.name: f"sha256:{file.sha256}"}, {path.name: file.url}
         fetcher = pooch.Pooch(temporary, base_url="", registry=registry, urls=urls, retry_if_failed=ATTEMPTS - 1)
@@ -153,7 +156,13 @@ def _download(file: "SourceFile", path: Path) -> None:
             raise DownloadError(
                 f"{file.url} could not be downloaded in {ATTEMPTS} attempts ({error}); alternatively, {advice}"
             ) from error
-    try:
+    with _writing(path, advice):
         write_bytes(path, content)
+
+
+@contextmanager
+def _writing(path: Path, advice: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise DownloadError(f"'{path}' cannot be written ({error}); {advice}, or that can be written") from error

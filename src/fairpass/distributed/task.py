@@ -41,6 +41,7 @@ class PartTask(Task):
         last = shared.largest(torch.stack([self.y.max(), self.sens.max()])).tolist()
         self.num_classes = max(2, len(self.label_names), last[0] + 1)
         self.num_groups = max(2, len(self.group_names), last[1] + 1)
+        self._check_sizes()
         self.provenance = manifest.provenance
         self.halo = Halo(shared, manifest.offsets, torch.from_numpy(part.halo))
         check_edges(part, self.halo, str(directory))

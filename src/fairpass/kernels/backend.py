@@ -55,6 +55,14 @@ class Problem:
         return fit_box(self.centred[:1] if self.is_same else self.centred, self.alpha, self.eps)
 
 
+def described(value: object) -> str:
+    """Return what a message says was given in the place of a tensor of the right kind."""
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    layout = "" if value.layout == torch.strided else f", {value.layout}"
+    return f"shape {tuple(value.shape)}, {value.dtype}{layout}"
+
+
 def _nodes_last(points: Tensor) -> Tensor:
     return torch.empty_like(points.mT, dtype=torch.float64, memory_format=torch.contiguous_format).copy_(points.mT)
 

@@ -16,13 +16,16 @@ from typing import Literal, NamedTuple, Unpack, get_args
 import torch
 from torch import Tensor
 
-from fairpass.kernels.backend import EPS
+from fairpass.kernels.backend import EPS, described
 from fairpass.kernels.dispatch import is_sliced
 from fairpass.kernels.field import Field, kept_field
 from fairpass.kernels.sums import SumOptions, gauss_gram, gauss_slope, gauss_sum, laplace_sum
+from fairpass.parameters import check_index
 from fairpass.world import world
 
 KernelName = Literal["gaussian", "laplace"]
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # torch only stores other unsigned ones
 
 
 class Coupling(NamedTuple):
@@ -51,15 +54,18 @@ class Groups:
     @classmethod
     def of(cls, sens: Tensor, dtype: torch.dtype = torch.float32) -> "Groups":
         """Return the groups of a vector of group indices, two or more; a negative index means 'unknown'."""
-        if sens.dim() != 1 or sens.is_floating_point():
-            raise ValueError(f"'sens' must be a vector of integers (got shape {tuple(sens.shape)}, {sens.dtype})")
+        is_vector = isinstance(sens, Tensor) and sens.dim() == 1 and sens.layout == torch.strided
+        if not is_vector or sens.dtype not in (*INTEGERS, torch.bool):
+            raise ValueError(f"'sens' must be a vector of integers (got {described(sens)})")
         known = sens >= 0
         group = sens[known].long()
         sizes = _group_sizes(group)
-        present = int((sizes > 0).sum())
-        if present < max(2, len(sizes)):
-            need = "name at least two groups" if present < 2 else "number its groups without gaps"
-            raise ValueError(f"'sens' must {need} (got group sizes {sizes.tolist()})")
+        lacking = torch.nonzero(sizes == 0).flatten().tolist()
+        if len(sizes) - len(lacking) < 2:
+            raise ValueError(f"'sens' must name at least two groups (got {len(sizes) - len(lacking)})")
+        if lacking:
+            got = f"no node of group {lacking[0]}, but of group {len(sizes) - 1}"
+            raise ValueError(f"'sens' must number its groups without gaps (got {got})")
         membership = torch.zeros((len(sens), len(sizes)), dtype=dtype, device=sens.device)
         scales = 1.0 / sizes.to(dtype)
         membership[known, group] = scales[group]
@@ -278,12 +284,16 @@ def intergroup_similarity(points: Tensor, sens: Tensor, alpha: float | Tensor, *
 
 def _group_sizes(group: Tensor) -> Tensor:
     """Return the number of nodes of each group; a process may have none of the last ones."""
-    last = world().largest(group.max() if len(group) else group.new_tensor(-1))
-    return world().total(torch.bincount(group, minlength=int(last) + 1))
+    last = int(world().largest(group.max() if len(group) else group.new_tensor(-1)))
+    check_index("sens", last)
+    return world().total(torch.bincount(group, minlength=last + 1))
 
 
 def _groups(points: Tensor, sens: Tensor) -> Groups:
-    if points.dim() < 2 or sens.shape != points.shape[-2:-1]:
+    if not isinstance(points, Tensor) or points.dim() < 2:
+        raise ValueError(f"'points' must be a tensor (..., N, d) (got {described(points)})")
+    groups = Groups.of(sens, points.dtype)
+    if sens.shape != points.shape[-2:-1]:
         shapes = f"{tuple(sens.shape)} and {tuple(points.shape)}"
         raise ValueError(f"'sens' must have one entry for each of the points (got shapes {shapes})")
-    return Groups.of(sens, points.dtype)
+    return groups

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairpass.errors import NotFiniteError
-from fairpass.kernels.backend import EPS, KernelBackend, Problem
+from fairpass.kernels.backend import EPS, KernelBackend, Problem, described
 from fairpass.kernels.dispatch import Backend, check_backend, choose, fit_line
 from fairpass.kernels.pairwise import Laplace, warn_of_pairs
 
@@ -141,8 +141,9 @@ def _batched(
     first, last = ("points", "points") if sources is None else ("targets", "sources")
     others = targets if sources is None else sources
     for name, tensor in ((first, targets), (last, others), ("strengths", strengths)):
-        if tensor.dim() < 2 or tensor.dtype != targets.dtype or tensor.dtype not in (torch.float32, torch.float64):
-            shown = f"shape {tuple(tensor.shape)}, {tensor.dtype}"
+        is_usable = isinstance(tensor, Tensor) and tensor.dim() >= 2 and tensor.dtype == targets.dtype
+        if not is_usable or tensor.dtype not in (torch.float32, torch.float64):
+            shown = described(tensor)
             raise ValueError(f"'{name}' must have two axes or more, float32 or float64 like the others (got {shown})")
     dimension, count = targets.shape[-1], others.shape[-2]
     if dimension == 0:

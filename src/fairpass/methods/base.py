@@ -15,7 +15,7 @@ from fairpass import __version__
 from fairpass.errors import DataError, ModelFileError
 from fairpass.methods.best import fit_candidates
 from fairpass.methods.estimator import stored_parameters
-from fairpass.methods.header import KIND, MOST_CLASSES, ODD, SHOWN, read_model, restored
+from fairpass.methods.header import KIND, ODD, SHOWN, read_model, restored
 from fairpass.methods.postprocess import check_thresholds, fit_thresholds
 from fairpass.methods.predictor import Predictor
 from fairpass.training import Checkpoint, History, Program, Training
@@ -203,8 +203,6 @@ class NodeClassifier(Predictor, ABC):
         """Raise `DataError` if the method cannot be fitted to this graph; called before training."""
         self._check_weights(task)
         for what, where, number in (("labels", "y", task.num_classes), ("groups", "sens", task.num_groups)):
-            if number > MOST_CLASSES:  # a model of more would be refused when it is loaded
-                raise DataError(f"'data.{where}' must have at most {MOST_CLASSES:,} {what} (got {number:,})")
             if what in self.takes_two and number != 2:
                 raise DataError(f"'data.{where}' must have 2 {what} for {type(self).__name__} (got {number})")
         if self.postprocess == "thresholds":

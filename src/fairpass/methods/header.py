@@ -21,6 +21,7 @@ from torch_geometric.data import Data
 from fairpass.documents import Count, Stored, Values, validate
 from fairpass.errors import DataError, ModelFileError
 from fairpass.metrics.group_thresholds import GroupThresholds
+from fairpass.parameters import MOST_CLASSES
 from fairpass.training import EpochRecord, Program, Task
 from fairpass.training.task import RememberedTask
 from fairpass.training.tensors import read_tensors
@@ -29,7 +30,6 @@ KIND = "fairpass model"
 # What comes of a header that fits its schema and no method, and how many characters of it are told.
 ODD = (TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 SHOWN = 500
-MOST_CLASSES = 1_000  # or groups: a network is built for all of them
 _MOST_FEATURES = 10_000_000  # of a model that is tried out
 _PARTS = 50  # parts of a network for each stored tensor; most have one or two
 

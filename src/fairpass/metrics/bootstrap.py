@@ -7,6 +7,7 @@ A thousand resamples of 5,000 nodes take a quarter of a second.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import torch
@@ -14,9 +15,8 @@ from torch import Tensor
 
 from fairpass.documents import STRICT, Fraction
 from fairpass.errors import DataError
-from fairpass.metrics.inputs import Names, Sample, Values
+from fairpass.metrics.inputs import Names, Sample, Values, check_number, check_seed
 from fairpass.metrics.proportions import Estimate
-from fairpass.parameters import MOST
 
 # Weights held at one time (float64), which bounds memory for any number of resamples.
 _CHUNK = 2_000_000
@@ -50,11 +50,12 @@ def bootstrap_intervals(
     An interval always contains its estimate. For absolute differences near zero the plain percentiles would not:
     resampling only moves them up, so there the lower end is the estimate itself.
     """
+    _check(resamples, seed, level)
     return sample_intervals(Sample(y, decisions, sens, group_names, None, scores, threshold), resamples, seed, level)
 
 
 def sample_intervals(sample: Sample, resamples: int, seed: int, level: float = 0.95) -> dict[str, Interval]:
-    _check(resamples, level)
+    """Return the same for a sample that is already checked, as are the other arguments."""
     values = _resampled(sample, resamples, seed)
     return {key: _interval(values[key], estimate, level) for key, estimate in sample.measure(sample.counts).items()}
 
@@ -66,7 +67,7 @@ def paired_differences(
 
     Both are measured on the same resamples: what the choice of nodes does to both alike cancels out.
     """
-    _check(resamples, level)
+    _check(resamples, seed, level)
     if not (torch.equal(first.y, second.y) and torch.equal(first.sens, second.sens)):
         raise DataError("'first' and 'second' must be about the same nodes (their labels or groups differ)")
     drawn, other = (_resampled(each, resamples, seed) for each in (first, second))
@@ -78,13 +79,11 @@ def paired_differences(
     return found
 
 
-def _check(resamples: int, level: float) -> None:
-    if resamples < 1:
-        raise DataError(f"'resamples' must be positive (got {resamples})")
-    if resamples > MOST:  # they would take for ever
-        raise DataError(f"'resamples' must be at most {MOST:,} (got {resamples})")
-    if not 0 < level < 1:
-        raise DataError(f"'level' must lie between 0 and 1 (got {level})")
+def _check(resamples: int, seed: int, level: float) -> None:
+    check_number("resamples", resamples)
+    check_seed(seed)
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise DataError(f"'level' must lie between 0 and 1 (got {level!r})")
 
 
 def _resampled(sample: Sample, resamples: int, seed: int) -> dict[str, Tensor]:
@@ -107,7 +106,7 @@ def draw_weights(strata: Tensor, resamples: int, seed: int) -> Iterator[Tensor]:
     found = np.unique(strata.numpy(), return_inverse=True, return_counts=True)
     stratum, sizes = (torch.from_numpy(array) for array in found[1:])
     order, size, start = stratum.argsort(stable=True), sizes[stratum], (sizes.cumsum(0) - sizes)[stratum]
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(int(seed))
     rows = max(1, _CHUNK // len(strata))
     for done in range(0, resamples, rows):
         uniform = torch.rand(min(rows, resamples - done), len(strata), generator=generator, dtype=torch.float64)

@@ -5,8 +5,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
+
+from fairpass.metrics.inputs import Values, as_indices
 
 if TYPE_CHECKING:
     from fairpass.metrics.evaluation import Evaluation
@@ -37,14 +38,15 @@ class Detectable(NamedTuple):
         return f"{start}, {' or '.join(parts)} points on one split can be chance alone."
 
 
-def detectable(y: ArrayLike, sens: ArrayLike, *, level: float = LEVEL) -> Detectable:
+def detectable(y: Values, sens: Values, *, level: float = LEVEL) -> Detectable:
     """Return the smallest differences that test nodes with these labels and groups can show.
 
     They are those of a predictor that selects as often as labels are positive, and recognises four of five. With more
     than two labels or groups it is the largest over labels and pairs of groups. Unknown labels and groups (negative) do
     not count.
     """
-    labels, groups = (np.asarray(each, dtype=np.int64) for each in (y, sens))
+    labels = as_indices(y, "y")
+    groups = as_indices(sens, "sens", labels.size)
     known = (labels >= 0) & (groups >= 0)
     labels, groups = labels[known], groups[known]
     classes = [1] if labels.size and labels.max() <= 1 else np.unique(labels).tolist()

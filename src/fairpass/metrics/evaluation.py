@@ -16,8 +16,7 @@ from fairpass.files import finite
 from fairpass.metrics import catalog
 from fairpass.metrics.bootstrap import Interval, sample_intervals
 from fairpass.metrics.counts import RATES, Rate
-from fairpass.metrics.inputs import Names, Sample, Undefined, Values, report_undefined
-from fairpass.parameters import MOST
+from fairpass.metrics.inputs import Names, Sample, Undefined, Values, check_number, check_seed, report_undefined
 
 # A predictor is near constant if it puts nearly all nodes in one class although they do not belong there: its balanced
 # accuracy is then hardly above the 1/C of a constant.
@@ -182,10 +181,8 @@ def evaluate(
             and names it; "nan" warns (`sklearn.exceptions.UndefinedMetricWarning`) and goes on.
         bootstrap: Number of resamples for 95 % confidence intervals, drawn from `seed`; 0 for none.
     """
-    if bootstrap < 0:
-        raise DataError(f"'bootstrap' must not be negative (got {bootstrap})")
-    if bootstrap > MOST:
-        raise DataError(f"'bootstrap' must be at most {MOST:,} (got {bootstrap})")
+    check_number("bootstrap", bootstrap, 0)
+    check_seed(seed)
     sample = Sample(y, decisions, sens, group_names, label_names, scores, threshold)
     sample.check_probabilities()
     nodes, table = sample.nodes, group_table(sample)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from fairpass.errors import DataError
+from fairpass.metrics.inputs import check_number
 from fairpass.metrics.proportions import LEVEL, UNDEFINED, Estimate, difference, proportion, ratio
 
 FOUR_FIFTHS = 0.8  # below this impact ratio, US guidelines see evidence of adverse impact (29 CFR 1607.4)
@@ -149,6 +150,7 @@ class Calibration:
 
 def calibration(scores: ArrayLike, has_label: ArrayLike, *, bins: int = 5, level: float = LEVEL) -> Calibration:
     """Compare scores between 0 and 1 with the truth, over all people and in `bins` parts of equal width."""
+    check_number("bins", bins)
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(has_label, dtype=bool)
     if values.ndim != 1 or values.shape != truth.shape:
         raise DataError(f"'scores' and 'has_label' must have one shape [N] (got {values.shape} and {truth.shape})")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairpass.documents import STRICT, validate
 from fairpass.errors import DataError
-from fairpass.metrics.inputs import Floats, Integers, Values, as_integers, as_scores
+from fairpass.metrics.inputs import Floats, Integers, Values, as_integers, as_scores, check_seed
 
 Constraint = Literal["demographic_parity", "true_positive_rate_parity", "equalized_odds"]
 
@@ -86,7 +86,7 @@ class GroupThresholds:
 
     def positive_probability(self, scores: Values, *, sens: Values) -> NDArray[np.float64]:
         """Return the probability of a positive decision for each node, `[N]`; nan if its group is unknown."""
-        values = _as_probabilities(scores, len(scores))  # type: ignore[arg-type] # all accepted types have a length
+        values = _as_probabilities(scores)
         groups = as_integers(sens, "sens", values.size)
         if groups.max() >= len(self.groups):
             raise DataError(f"'sens' must be below {len(self.groups)}, the number of groups (got {groups.max()})")
@@ -101,8 +101,9 @@ class GroupThresholds:
         Random decisions are drawn from `seed`, one number per node in their order. So a decision can depend on the
         position of a node, but the same nodes always get the same decisions.
         """
+        check_seed(seed)
         probability = self.positive_probability(scores, sens=sens)
-        drawn = torch.rand(probability.size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        drawn = torch.rand(probability.size, generator=torch.Generator().manual_seed(int(seed)), dtype=torch.float64)
         decided = drawn.numpy() < np.nan_to_num(probability)
         return np.where(np.isnan(probability), -1, decided).astype(np.int64)
 
@@ -126,7 +127,7 @@ def check_groups_have_both_labels(y: Integers, sens: Integers, names: Sequence[s
             raise DataError(f"every group must have nodes of both labels for thresholds per group ({lacking})")
 
 
-def _as_probabilities(scores: Values, size: int) -> NDArray[np.float64]:
+def _as_probabilities(scores: Values, size: int | None = None) -> NDArray[np.float64]:
     values = as_scores(scores, size).astype(np.float64)
     if values.ndim != 1 or values.min() < 0 or values.max() > 1:
         raise DataError("'scores' must be probabilities of the positive class (got more classes, or not in 0..1)")

@@ -14,7 +14,8 @@ from fairpass.errors import DataError
 from fairpass.metrics import catalog
 from fairpass.metrics.catalog import SELECTION, UTILITY
 from fairpass.metrics.counts import Counts, Nodes
-from fairpass.metrics.inputs import Sample, Values, report_undefined
+from fairpass.metrics.inputs import Sample, Values, as_threshold, check_number, report_undefined
+from fairpass.parameters import MOST_CLASSES, check_index
 
 Objective = Literal["accuracy", "f1", "balanced_accuracy", "selection"]
 
@@ -47,13 +48,15 @@ class SplitMetrics:
     def __init__(self, y: Tensor, sens: Tensor, *, num_classes: int = 2, threshold: float | Tensor = 0.5) -> None:
         if y.ndim != 1 or y.shape != sens.shape or not y.numel():
             raise DataError(f"'y' and 'sens' must have one shape [N] (got {list(y.shape)}, {list(sens.shape)})")
-        if num_classes < 2 or y.min() < 0 or y.max() >= num_classes:
+        check_number("num_classes", num_classes, 2, MOST_CLASSES)
+        check_index("sens", int(sens.max()))
+        if y.min() < 0 or y.max() >= num_classes:
             low, high = int(y.min()), int(y.max())
             raise DataError(f"'y' must lie in 0..{num_classes - 1}, without unlabelled nodes (got {low}..{high})")
         self._nodes = Nodes(y, sens, [str(c) for c in range(num_classes)], dtype=torch.float32)
         for metric in SELECTION:
             report_undefined(metric.title, metric.missing(self._nodes))
-        self.threshold = threshold
+        self.threshold = threshold if isinstance(threshold, Tensor) else as_threshold(threshold)
         self._shape = (y.numel(),) if num_classes == 2 else (y.numel(), num_classes)
 
     @torch.no_grad()

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from fairpass.nn.layers import Linear, NodeNorm, dropout
 from fairpass.nn.operators import SparseOperator
 from fairpass.nn.validation import check_choice, check_precision
+from fairpass.parameters import check_count
 
 Backbone = Literal["gcn", "gin", "gat", "sage"]
 EncoderKind = Literal["mlp", "linear", "gcn", "sage", "gat", "gin"]
@@ -38,6 +39,7 @@ class Attention(nn.Module):
 
     def __init__(self, channels: int, negative_slope: float = 0.2) -> None:
         super().__init__()
+        check_count("channels", channels)
         self.channels, self.negative_slope = channels, negative_slope
         self.b_target = nn.Parameter(torch.empty(channels, 1))
         self.b_source = nn.Parameter(torch.empty(channels, 1))
@@ -52,6 +54,9 @@ class Attention(nn.Module):
         check_precision("features", features)
         if operator.kind not in ("gat", None):
             raise ValueError(f"'operator' must be of kind 'gat' for attention (got {operator.kind!r})")
+        if features.shape != (operator.num_nodes, self.channels):
+            expected = (operator.num_nodes, self.channels)
+            raise ValueError(f"'features' must have shape {expected} (got {tuple(features.shape)})")
         target, source = (features @ self.b_target)[:, 0], (features @ self.b_source)[:, 0]
         score = target.index_select(0, operator.row) + source.index_select(0, operator.col)
         e = nn.functional.leaky_relu(score, self.negative_slope)
@@ -217,8 +222,7 @@ class MLP(Encoder):
     def __init__(
         self, in_channels: int, out_channels: int, num_layers: int = 2, hidden_channels: int = 16, dropout: float = 0.0
     ) -> None:
-        if num_layers < 1:
-            raise ValueError(f"'num_layers' must be at least 1 (got {num_layers})")
+        check_count("num_layers", num_layers)
         super().__init__("mlp", (in_channels, *[hidden_channels] * (num_layers - 1), out_channels), dropout)
 
 

@@ -13,7 +13,10 @@ import torch
 from scipy.sparse import coo_array, csr_array
 from torch import Tensor
 
+from fairpass.kernels.backend import described
+from fairpass.kernels.mmd import INTEGERS
 from fairpass.nn.validation import check_choice
+from fairpass.parameters import MOST_NODES, check_count
 
 OperatorKind = Literal["gcn", "gin", "gin_mean", "sage", "gat"]
 
@@ -59,6 +62,7 @@ class SparseOperator:
                 weighted ones. A node itself counts like an edge of weight 1. `"gat"` has no use for them.
             epsilon: GIN's weight of a node itself.
         """
+        check_count("num_nodes", num_nodes, 0, MOST_NODES)
         check_edge_index(edge_index, num_nodes)
         check_choice("kind", kind, OperatorKind)
         if edge_weight is not None and (bad := int((~edge_weight.isfinite()).sum())):
@@ -127,9 +131,9 @@ class SparseOperator:
 
 def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
     """Raise `ValueError` unless `edge_index` is `(2, E)`, integer, and names nodes that exist."""
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-        got = f"shape {tuple(edge_index.shape)}, {edge_index.dtype}"
-        raise ValueError(f"'edge_index' must be an integer tensor of shape (2, E) (got {got})")
+    is_pairs = isinstance(edge_index, Tensor) and edge_index.dim() == 2 and edge_index.shape[0] == 2
+    if not is_pairs or edge_index.dtype not in INTEGERS or edge_index.layout != torch.strided:
+        raise ValueError(f"'edge_index' must be an integer tensor of shape (2, E) (got {described(edge_index)})")
     low, high = map(int, edge_index.aminmax()) if edge_index.numel() else (0, -1)
     if low < 0 or high >= num_nodes:
         raise ValueError(f"'edge_index' must name nodes from 0 to {num_nodes - 1} (got {low} to {high})")

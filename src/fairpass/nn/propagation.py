@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from fairpass.kernels import Discrepancy, Groups
-from fairpass.kernels.backend import EPS
+from fairpass.kernels.backend import EPS, described
 from fairpass.kernels.dispatch import Backend
 from fairpass.kernels.mmd import KernelName
 from fairpass.kernels.sums import SumOptions
@@ -153,7 +153,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     )
     directions: int | None = parameter(None, "number of directions of sliced sums", at_least=1, limit=100_000)
     epsilon: float = parameter(0.0, "GIN's weight of a node itself")
-    channels: int | None = parameter(None, 'number of columns of `F`, for `backbone="gat"`')
+    channels: int | None = parameter(None, 'number of columns of `F`, for `backbone="gat"`', at_least=1)
 
     # Parameters that are `per_member` may be tensors `(B, 1, 1)`: one value for each member of a population.
     simplified: ClassVar[bool] = False
@@ -189,9 +189,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     @torch.compiler.disable  # type: ignore[untyped-decorator] # torch's own
     def forward(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups, reference: Reference | None = None) -> Tensor:
         """Return `F^(K)`; with a `reference`, nodes move among those of it, and `sens` is `reference.groups(...)`."""
-        if x_in.dim() < 2 or x_in.dtype not in (torch.float32, torch.float64):
-            got = f"shape {tuple(x_in.shape)}, {x_in.dtype}"
-            raise ValueError(f"'x_in' must be a float32 or float64 tensor (N, c) (got {got})")
+        self._check(x_in, graph)
         term_at = self._terms(self._groups(x_in, sens), reference)
         is_small = x_in.detach().abs().amax((-2, -1), keepdim=True) < _LARGEST
         usable = world().smallest(is_small.int()).bool()  # as whole numbers: a comparison may lose a nan
@@ -203,6 +201,7 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     @torch.no_grad()
     def record(self, x_in: Tensor, graph: Graph, sens: Tensor | Groups, reference: Reference) -> None:
         """Record in `reference` what moves the nodes, so that others can move among them; without a batch axis."""
+        self._check(x_in, graph)
         groups = self._groups(x_in, sens)
         term_at, layers = self._terms(groups), iter(reference)
         self._propagate(x_in, graph, lambda F: RecordedTerm(term_at(F), next(layers)))
@@ -211,6 +210,17 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
     def empty_reference(self) -> Reference:
         """Return a reference with room for the fields of these layers."""
         return Reference(self.K, 1 if self.step == "paper" else self.fair_steps + 1)
+
+    def _check(self, x_in: Tensor, graph: Graph) -> None:
+        is_dense = isinstance(x_in, Tensor) and x_in.layout == torch.strided and x_in.dim() >= 2 and x_in.numel() > 0
+        if not is_dense or x_in.dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"'x_in' must be a float32 or float64 tensor (N, c) (got {described(x_in)})")
+        if self.attention is not None and x_in.shape[-1] != self.attention.channels:
+            raise ValueError(
+                f"'x_in' must have as many columns as 'channels', {self.attention.channels} (got {x_in.shape[-1]})"
+            )
+        if not isinstance(graph, Tensor | SparseOperator):
+            raise ValueError(f"'graph' must be an edge_index or what 'prepare' returns (got {type(graph).__name__})")
 
     def _groups(self, x_in: Tensor, sens: Tensor | Groups) -> Groups:
         groups = sens.to(x_in) if isinstance(sens, Groups) else Groups.of(sens, x_in.dtype)

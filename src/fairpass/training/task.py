@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from fairpass.datasets.graph import MASKS, SPLITS, SplitName
-from fairpass.errors import DataError
+from fairpass.errors import DataError, first_of
 from fairpass.kernels import Groups
+from fairpass.kernels.mmd import INTEGERS
 from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.operators import OperatorKind, SparseOperator, check_edge_index
 from fairpass.nn.validation import check_choice, check_precision
+from fairpass.parameters import MOST_CLASSES
 from fairpass.training.tensors import raw_bytes, to_json
 from fairpass.world import world
 
@@ -56,9 +58,16 @@ class Task:
         self.num_nodes, self.num_features = self.x.shape
         self.num_classes = max(2, len(self.label_names), int(self.y.max()) + 1)
         self.num_groups = max(2, len(self.group_names), int(self.sens.max()) + 1)
+        self._check_sizes()
         self._operators: dict[OperatorKind, SparseOperator] = {}
         self.provenance: dict[str, Any] | None = data.get("provenance")
         self.cache: dict[Any, Any] = {}  # what methods derive from the graph once
+
+    def _check_sizes(self) -> None:
+        """Raise `DataError` if there are more labels or groups than a network is built for."""
+        for what, where, number in (("labels", "y", self.num_classes), ("groups", "sens", self.num_groups)):
+            if number > MOST_CLASSES:
+                raise DataError(f"'data.{where}' must have at most {MOST_CLASSES:,} {what} (got {number:,})")
 
     @property
     def device(self) -> torch.device:
@@ -122,7 +131,7 @@ class Task:
             present = world().total(torch.bincount(values[values >= 0], minlength=count)).tolist()
             lacking = [names[i] if names else str(i) for i in range(count) if not present[i]]
             if lacking:
-                raise DataError(f"every {what} must occur in the '{split}' split (got none of {', '.join(lacking)})")
+                raise DataError(f"every {what} must occur in the '{split}' split (got none of {first_of(lacking)})")
 
     def sizes(self) -> dict[str, Any]:
         """Return what a program may be built from, as plain data; see `RememberedTask`."""
@@ -175,7 +184,7 @@ def _check_data(data: "Data", for_training: bool) -> None:
         if value.shape != (len(x),):
             raise DataError(f"'data.{name}' must have shape ({len(x)},) (got {tuple(value.shape)})")
         is_mask = name in MASKS
-        if (value.dtype == torch.bool) != is_mask or value.is_floating_point() or value.is_complex():
+        if value.dtype not in ((torch.bool,) if is_mask else INTEGERS):
             raise DataError(f"'data.{name}' must be {'boolean' if is_mask else 'integer'} (got {value.dtype})")
         if not is_mask and (lowest := int(value.min())) < -1:
             raise DataError(f"'data.{name}' must be -1 where it is not known, and at least 0 elsewhere (got {lowest})")

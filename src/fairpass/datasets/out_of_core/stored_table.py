@@ -53,14 +53,17 @@ class StoredTable(Table):
         """Look at the first rows that have a value: all values of a Parquet file's column are of one type."""
         from pyarrow import parquet
 
-        start = 0
-        with parquet.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(columns=[column]) if self.typed else ():
-                values = batch.to_pandas(ignore_metadata=True)[column]
-                if values.notna().any():
-                    return odd_value(values.set_axis(range(start, start + len(values))))
-                start += len(values)
-        return ""
+        def read(path: Path) -> str:
+            start = 0
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(columns=[column]):
+                    values = batch.to_pandas(ignore_metadata=True)[column]
+                    if values.notna().any():
+                        return odd_value(values.set_axis(range(start, start + len(values))))
+                    start += len(values)
+            return ""
+
+        return read_parquet(self.path, self.name, read) if self.typed else ""
 
     def forget(self) -> None:
         """Free the memory of the columns that were read."""

@@ -1,5 +1,6 @@
 """What a column contains is recognised from its name and its values."""
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,23 @@ def test_a_few_values_of_another_kind() -> None:
     assert ColumnContent.of(pd.Series(values, name="x")).rule is None  # `fairpass init` would stop at 'many'
     assert ColumnContent.of(pd.Series(values[:-1], name="x")).rule == "number"
     days = pd.date_range("2020-01-01", periods=100).strftime("%d.%m.%Y").tolist()
-    assert of([*days, "soon"]).note == "values that are not dates count as missing: 'soon'"
+    assert of([*days, "soon"]).note == "values that are not dates before 2200 count as missing: 'soon'"
+
+
+@pytest.mark.parametrize("kind", ["text", "date", "datetime64[s]"])
+def test_dates_far_in_the_future(kind: str) -> None:
+    days = [date(2020, 1, 1), date(9999, 12, 31), date(1600, 2, 29)]  # "never" is every third day
+    values = days if kind == "date" else [str(day) for day in days]
+    column = pd.Series(np.array(values, dtype=kind) if kind == "datetime64[s]" else values, name="x")
+    found = recognise(column)
+    assert (found.kind, found.unread) == ("date", 1)
+    assert found.note.startswith("values that are not dates before 2200 count as missing: '9999-12-31")
+    assert found.reading is not None
+    numbers, unread = found.reading.read(column)
+    assert unread.tolist() == [False, True, False]
+    assert np.isnan(numbers).tolist() == unread.tolist()
+    assert numbers[~unread].tolist() == [18262, -135081]
+    assert ColumnContent.of(column).rule is None  # `fairpass init` would stop at 9999-12-31
 
 
 def test_doubts_are_said() -> None:

@@ -41,6 +41,12 @@ WRONG: dict[str, tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]] = {
     "no label": (people().drop(columns="hired"), friends(), {}),
     "an id without a role": (people(id=range(PEOPLE)), friends(), {"id": None}),
     "ids of another type": (people(name=np.arange(PEOPLE)), friends(), {}),
+    "ids that are lists": (people(name=[[f"p{i}"] for i in range(PEOPLE)]), friends(), {}),
+    "ids that are bytes": (people(name=[f"p{i}".encode() for i in range(PEOPLE)]), friends(), {}),
+    "groups that are records": (people(sex=[None, *[{"a": 1}] * (PEOPLE - 1)]), friends(), {}),
+    "features that are lists": (people(age=[[i] for i in range(PEOPLE)]), friends(), {}),
+    "ends that are lists": (people(), friends(target=[["p001"]] * FRIENDS), {}),
+    "weights that are lists": (people(), friends(w=[[1.0]] * FRIENDS), {"edge_weight": "w"}),
     "row numbers beyond the rows": (people(), pd.DataFrame({"a": [0, 500], "b": [1, 2]}), {"id": None}),
 }
 

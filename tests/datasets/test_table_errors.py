@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -217,15 +218,78 @@ def test_times_of_day() -> None:
         build(nodes(born=times))
 
 
-@pytest.mark.parametrize("values", [[1, "one"], [[1], [2]], [b"a", b"b"], [1j, 2j]], ids=str)
+@pytest.mark.parametrize("values", [[1, "one"], [1j, 2j]], ids=str)
 def test_other_types(values: list[Any]) -> None:
     with pytest.raises(DataError, match="column 'odd' must contain only numbers, true/false, dates or text"):
         build(nodes(odd=pd.Series(values * 12)))
 
 
-def test_label_that_is_no_value() -> None:
-    with pytest.raises(DataError, match="column 'paid' must have single values"):
-        build(nodes(paid=[[1], [2]] * 12))
+NO_SINGLE_VALUES: dict[str, Any] = {"a list": ["a", "b"], "an object with fields": {"a": 1}, "bytes": b"a", "set": {1}}
+
+
+@pytest.mark.parametrize("got", NO_SINGLE_VALUES)
+@pytest.mark.parametrize("column", ["name", "paid", "sex", "age", "part"])
+def test_no_single_value(column: str, got: str) -> None:
+    table = nodes(part=["train", "val", "test"] * 8).astype({column: object})
+    table.at[3, column] = NO_SINGLE_VALUES[got]
+    message = f"column '{column}' of 'nodes' must have single values such as numbers or text \\(got {got} in row 3\\)"
+    with pytest.raises(DataError, match=message):
+        build(table, split="part")
+
+
+@pytest.mark.parametrize("column", ["a", "b", "weight"])
+def test_edges_without_single_values(column: str) -> None:
+    values: dict[str, Any] = {"weight": [1.0, 2.0], column: ["p0", ["p0"]]}
+    table = edges().assign(**values)
+    with pytest.raises(DataError, match=f"column '{column}' of 'edges' must have single values .*got a list in row 1"):
+        build(edge_table=table, edge_weight="weight")
+
+
+def test_columns_without_single_values_that_are_not_used() -> None:
+    weights: Any = [[1], [2]]
+    table, pairs = nodes(skills=[["a"]] * SIZE), edges().assign(weight=weights)
+    left_out: tuple[dict[str, Any], ...] = (
+        {"drop": ["skills"]},
+        {"features": ["age"]},
+        {"columns": {"skills": "drop"}},
+        {"columns": {"skills": "text"}},
+    )
+    for options in left_out:
+        assert "skills" not in build(table, pairs, **options).feature_names
+
+
+HUGE = 10**400  # no float is as large
+
+
+def test_whole_numbers_that_no_float_can_hold() -> None:
+    with pytest.raises(DataError, match=r"column 'age' must be finite \(got 1 infinite values, first in row 4\)"):
+        build(changed("age", 4, -HUGE))
+    for column in ("paid", "sex"):
+        with pytest.raises(DataError, match=f"column '{column}' must be finite .got inf"):
+            build(nodes(**{column: [HUGE, 1] * 12}))
+    for weight in ("w", "weight"):
+        pairs = edges().assign(**{weight: pd.Series([HUGE, 1], dtype=object)})
+        with pytest.raises(DataError, match=f"column '{weight}' of 'edges' must be finite .got inf in row 0"):
+            build(edge_table=pairs, edge_weight=weight)
+    with pytest.raises(DataError, match="column 'weight' of 'edges' seems to have weights"):
+        build(edge_table=pairs)
+
+
+def test_ids_that_no_float_can_hold() -> None:
+    ids = [HUGE + i for i in range(SIZE)]
+    data = build(nodes(name=pd.Series(ids, dtype=object)), pd.DataFrame({"a": ids[:2], "b": ids[1:3]}, dtype=object))
+    assert (data.node_ids, data.num_edges) == (ids, 4)
+
+
+def test_dates_far_in_the_future(caplog: pytest.LogCaptureFixture) -> None:
+    days = pd.date_range("2020-01-01", periods=SIZE).date.tolist()
+    days[5] = date(9999, 12, 31)
+    for values in (days, [str(day) for day in days]):
+        with pytest.raises(DataError, match=r"'age' has missing values .* first in row 5.*, such as '9999-12-31' in"):
+            build(nodes(age=values))
+        caplog.clear()
+        assert build(nodes(age=values), missing="indicator").x[5, 1] == 1
+        assert "column 'age': values that are not dates before 2200 count as missing: '9999-12-31'" in caplog.text
 
 
 def test_number_and_its_text() -> None:

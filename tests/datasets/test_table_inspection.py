@@ -64,6 +64,20 @@ def test_contents() -> None:
     }
 
 
+@pytest.mark.parametrize("value", [["a"], {"a": 1}, b"a"], ids=str)
+def test_columns_without_single_values_are_left_out(value: Any) -> None:
+    found = inspect_tables(
+        people(odd=[value] * SIZE), friends().assign(odd=[value] * 2 * SIZE, weight=[value] * 2 * SIZE)
+    )
+    odd = found.column("odd")
+    assert (odd.kind, odd.distinct, odd.examples, odd.rule) == ("other", 1, (str(value),), None)
+    assert found.left_out == {"odd": "contains lists, records or bytes"}
+    assert "column 'odd' contains lists, records or bytes: it is left out" in sentences(found)
+    assert "columns of the edges that are not used: 'odd', 'weight'" in sentences(found)
+    with pytest.raises(DataError, match="column 'odd' of 'nodes' must have single values"):
+        inspect_tables(people(odd=[value] * SIZE), friends(), label="odd")
+
+
 def test_numbers_of_edges_that_may_be_weights() -> None:
     pairs = friends().assign(calls=range(1, 2 * SIZE + 1), at=1_700_000_000 + np.arange(2 * SIZE), kind=1)
     found = inspect_tables(people(), pairs)

@@ -96,7 +96,7 @@ def test_amounts_are_the_same_in_every_country(values: list[float]) -> None:
         (["5 Mar 2020", "6 April 2020"], ["2020-03-05", "2020-04-06"]),
         (["Mar 5, 2020", "March 6, 2020"], ["2020-03-05", "2020-03-06"]),
         (["2020-03", "2020-04"], ["2020-03-01", "2020-04-01"]),
-        (["2020-01-01", "9999-12-31", "soon"], ["2020-01-01", None, None]),
+        (["2020-01-01", "9999-12-31", "soon"], ["2020-01-01", "9999-12-31", None]),
     ],
 )
 def test_dates(texts: list[str], days: list[str | None]) -> None:

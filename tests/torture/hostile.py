@@ -3,10 +3,13 @@
 import csv
 import io
 import json
+from datetime import date
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
 from tests.torture.materials import ROLES, TABLES, write_project
 from tests.torture.reporting import Report, Setting
 from tests.trial import Outcome, run
@@ -64,13 +67,23 @@ TEXTS = (
     *("None", "null", "NA", "true", "True", "2020-01-01", "1,5", "1.234.567", "१२", "-0", "007", "1e5", "½"),
     *("hex", "zip", "rot13", "utf-16", ",,", "gcn,,gcn"),
 )
+# What JSON lines and Parquet have, and CSV has not; a Parquet file has values of one type in a column.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "lists": (["a"], [], [["a", "b"], None], ["x" * 70_000]),
+    "records": ({"a": 1}, {"a": None}),
+    "bytes": (b"a", b"\xff\x00", b""),
+    "integers": (10**400, -(10**400), 10**308, 10**30, 2**63, -(2**63) - 1),
+    "dates": (date(9999, 12, 31), date(2262, 4, 12), date(1, 1, 1), date(1600, 2, 29)),
+    "truth": (True, False),
+}
 COLUMNS = ("name", "age", "shoe", "town", "sex", "hired")
+LENIENT = ("--missing", "mean", "--missing-sensitive", "unknown", "--dangling", "drop")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def trial(setting: Setting) -> Report:
     """Write hostile tables, and use them as a user would; or give hostile names to commands."""
-    kind = setting.random.choice((tables, tables, names, settings, shapes))
+    kind = setting.random.choice((tables, tables, typed, typed, names, settings, shapes))
     before = _outside(setting)
     report = kind(setting)
     report.counts[kind.__name__] += 1
@@ -106,8 +119,7 @@ def tables(setting: Setting) -> Report:
     _write(folder / "friends.csv", edges)
     roles = dict(zip(COLUMNS, rows[0], strict=True))
     asked = ["--id", roles["name"], "--label", roles["hired"], "--sensitive", roles["sex"]]
-    lenient = ["--missing", "mean", "--missing-sensitive", "unknown", "--dangling", "drop"]
-    given = ["--nodes", "people.csv", "--edges", "friends.csv", *asked, *random.choice(([], lenient))]
+    given = ["--nodes", "people.csv", "--edges", "friends.csv", *asked, *random.choice(([], LENIENT))]
     report.add(run(["init", "people.csv", "friends.csv", "--out", "new.toml"], folder))
     if random.random() < 0.5:
         report.add(run(["audit", *given], folder))
@@ -119,6 +131,53 @@ def tables(setting: Setting) -> Report:
         (folder / "fairpass.toml").write_text(_toml(roles, random))
         report.add(run(["run", "fairpass.toml"], folder))
     return report
+
+
+def typed(setting: Setting) -> Report:
+    """Some cells of JSON lines or a Parquet file have values that no CSV file has."""
+    report, random, folder = Report(), setting.random, setting.folder
+    write_project(folder)
+    kind, ending = random.choice(list(VALUES)), random.choice(("jsonl", "parquet"))
+    sources = {name: pd.read_csv(folder / f"{name}.csv").astype(object) for name in ("people", "friends")}
+    for name, table in sources.items():
+        column = random.choice((*table.columns, "more", None))
+        if column is not None and (name == "people" or random.random() < 0.3):
+            given = table[column].tolist() if column in table else [None] * len(table)
+            rows = {*random.sample(range(len(table)), random.choice((1, 5, len(table))))}
+            table[column] = [random.choice(VALUES[kind]) if i in rows else cell for i, cell in enumerate(given)]
+        _write_typed(table, folder / f"{name}.{ending}", sole=random.choice((True, False)))
+    nodes, edges = f"people.{ending}", f"friends.{ending}"
+    left_out = ["--drop", "more"] if "more" in sources["people"] and random.random() < 0.5 else []
+    given = ["--nodes", nodes, "--edges", edges, *ROLES, *left_out, *random.choice(([], LENIENT))]
+    report.add(run(["init", nodes, edges, "--out", "new.toml"], folder))
+    report.add(run(["audit", *given], folder))
+    trained = report.add(run(["train", *given, "--epochs", "1", "--method", "gcn", "--out", "o"], folder))
+    if trained.code == 0:
+        report.add(run(["predict", "o/model.safetensors", *given, "--out", "predictions.csv"], folder))
+    parts = report.add(run(["partition", nodes, edges, *given[4:], "--parts", "2", "--out", "parts"], folder))
+    if ending == "parquet" and (parts.code == 0) != (trained.code == 0):
+        report.faults.append(f"'train' ends with {trained.code}, but 'partition' with {parts.code}")
+    return report
+
+
+def _write_typed(table: pd.DataFrame, path: Path, *, sole: bool) -> None:
+    """Write a table; columns that Parquet cannot have are text there, or, if there shall be a `sole` type, empty."""
+    if path.suffix == ".jsonl":
+        rows = [
+            {name: None if pd.isna(cell) is True else cell for name, cell in row.items()}
+            for row in table.to_dict("records")
+        ]
+        path.write_text("".join(f"{json.dumps(row, default=str)}\n" for row in rows))
+        return
+    for name in table.columns:
+        kinds = {type(cell) for cell in table[name].dropna()} - {str}
+        if sole and kinds and len(kinds | {str}) > 1:
+            table[name] = table[name].where(table[name].map(lambda cell, kinds=kinds: type(cell) in kinds), None)
+        try:
+            pa.array(table[name], from_pandas=True)
+        except (pa.ArrowException, OverflowError):
+            table[name] = table[name].map(str, na_action="ignore")
+    table.to_parquet(path)
 
 
 def names(setting: Setting) -> Report:

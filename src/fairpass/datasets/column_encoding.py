@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpass.datasets.column_reading import bounded
 from fairpass.datasets.graph import MISSING, Column, Ints, listed
 from fairpass.datasets.spellings import level_finder, merged_spellings
 from fairpass.errors import DataError
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 def text_of(value: Any) -> str:
     """Return a value as text; a whole number is written the same whether it is stored as int or float."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
@@ -97,11 +98,8 @@ def codes_among(
 
 
 def _factorized(column: Column) -> tuple[Ints, list[Any]]:
-    try:
-        codes, values = pd.factorize(column)
-    except TypeError as error:
-        raise DataError(f"column {column.name!r} must have single values such as numbers or text ({error})") from error
+    codes, values = pd.factorize(column)
     found = pd.Index(values).tolist()
-    if any(isinstance(value, float) and math.isinf(value) for value in found):
+    if any(isinstance(value, float) and math.isinf(value) for value in bounded(pd.Series(found, dtype=object))):
         raise DataError(f"column {column.name!r} must be finite (got inf)")
     return codes, found

@@ -57,8 +57,6 @@ class ColumnFitter:
         if rule.kind in ("number", "money", "percent", "date", "flag"):
             reading = Reading.of_rule(rule, column, self.usual_decimal)
             return self._number(column, reading, scale, weekday=rule.weekday)
-        if rule.kind in ("text", "drop"):
-            return None
         if rule.kind == "rare":
             return self._category(column, min_count=rule.min_count)
         many = rule.kind == "code" and column.nunique() > self.options.max_levels

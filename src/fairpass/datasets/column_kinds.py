@@ -9,7 +9,7 @@ from fairpass.datasets.column_names import words_of
 from fairpass.datasets.column_reading import Reading, content_type, distinct_texts, is_missing_word, typed_numbers
 from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.graph import Column, Floats, listed
-from fairpass.datasets.text_values import FLAG_WORDS, read_amounts, read_dates
+from fairpass.datasets.text_values import FAR, FLAG_WORDS, read_amounts, read_dates, without_far_dates
 
 ColumnKind = Literal[
     "number", "money", "percent", "date", "flag", "category", "code", "target", "text", "empty", "mixed"
@@ -22,6 +22,7 @@ _ALMOST_ALL = 0.95
 _DIFFERENT, _MANY = 0.9, 10
 # Values repeat if there are at most half as many as rows.
 _REPEATED = 0.5
+_DATES = f"dates before {FAR}"
 # Distinct values that decide whether it is worth looking at all.
 _SAMPLE = 1000
 _CODE_WORDS = {
@@ -63,7 +64,9 @@ def recognise(column: Column, *, max_levels: int = MAX_LEVELS, usual_decimal: De
         return _Texts(column).recognise(max_levels, usual_decimal)
     if content == "number" and (code := _code_by_name(column, typed_numbers(column))):
         return _by_levels(column, int(column.nunique()), max_levels, code=code)
-    return Recognised(content, "", Reading(kind=content))  # type: ignore[arg-type] # not text
+    reading = Reading(kind=content)  # type: ignore[arg-type] # not text
+    unread = column[reading.read(column).unread].drop_duplicates() if content == "date" else column.head(0)
+    return Recognised(content, _note_on_unread(unread.map(str), _DATES), reading, len(unread))
 
 
 class _Texts:
@@ -106,7 +109,8 @@ class _Texts:
         reading = Reading(
             kind="number" if plain else "money" if amounts.currencies else "percent", decimal=amounts.decimal
         )
-        notes = [self._note_on_missing(), self._note_on_unread(amounts.values, "numbers")]
+        unread = self.present[np.isnan(amounts.values)]
+        notes = [self._note_on_missing(), _note_on_unread(unread, "numbers")]
         if amounts.ambiguous:
             marked = self.present.str.contains(r"[.,]").to_numpy(dtype=bool)
             example = f"{self.present[marked].iloc[0]!r} is read as {amounts.values[marked][0]:g}"
@@ -115,7 +119,7 @@ class _Texts:
             notes.append(f"it has several currencies ({', '.join(amounts.currencies)}), which are not converted")
         if reading.kind == "percent" and not amounts.percents.all():
             notes.append("values without a percent sign are percentages, too")
-        return Recognised(reading.kind, _joined(notes), reading, int(np.isnan(amounts.values).sum()))
+        return Recognised(reading.kind, _joined(notes), reading, len(unread))
 
     def _dates(self) -> Recognised | None:
         dates = read_dates(_sample(self.present))
@@ -125,20 +129,21 @@ class _Texts:
             dates = read_dates(self.present)
         if dates is None or not _fits(dates.values):
             return None
-        notes = [self._note_on_missing(), self._note_on_unread(dates.values, "dates")]
+        unread = self.present[np.isnan(without_far_dates(dates.values))]
+        notes = [self._note_on_missing(), _note_on_unread(unread, _DATES)]
         if dates.ambiguous:
             order = "month" if dates.format.startswith("%m") else "day"
             notes.append(f"day and month could be swapped: it is read with the {order} first ('format')")
         reading = Reading(kind="date", format=dates.format)
-        return Recognised("date", _joined(notes), reading, int(np.isnan(dates.values).sum()))
+        return Recognised("date", _joined(notes), reading, len(unread))
 
     def _note_on_missing(self) -> str:
         rows = np.append(self.missing, False)[self.codes].sum()
         return f"{listed(self.texts[self.missing])} counts as missing ({rows:,} rows)" if rows else ""
 
-    def _note_on_unread(self, values: Floats, what: str) -> str:
-        unread = self.present[np.isnan(values)]
-        return f"values that are not {what} count as missing: {listed(unread)}" if len(unread) else ""
+
+def _note_on_unread(unread: Column, what: str) -> str:
+    return f"values that are not {what} count as missing: {listed(unread)}" if len(unread) else ""
 
 
 def _by_levels(column: Column, distinct: int, max_levels: int, *, code: str = "") -> Recognised:

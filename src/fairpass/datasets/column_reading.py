@@ -1,5 +1,6 @@
 """How the values of a column become numbers, whatever type they have."""
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -7,7 +8,15 @@ import pandas as pd
 
 from fairpass.datasets.column_rules import ColumnRule, DecimalMark, Frozen
 from fairpass.datasets.graph import Bools, Column, Floats
-from fairpass.datasets.text_values import FLAG_WORDS, ISO, MISSING_SPELLINGS, days_since_1970, read_amounts, read_dates
+from fairpass.datasets.text_values import (
+    FLAG_WORDS,
+    ISO,
+    MISSING_SPELLINGS,
+    days_since_1970,
+    read_amounts,
+    read_dates,
+    without_far_dates,
+)
 from fairpass.errors import DataError
 
 NumberKind = Literal["number", "money", "percent", "date", "flag"]
@@ -33,7 +42,8 @@ class Numbers(NamedTuple):
 class Reading(Frozen):
     """How the values of a column become numbers; it is stored and applied to the next table.
 
-    Dates become days since 1970, durations days, true and false 1 and 0, percentages fractions.
+    Dates become days since 1970, durations days, true and false 1 and 0, percentages fractions. Dates far in the future
+    cannot be read.
     """
 
     kind: NumberKind = "number"
@@ -73,13 +83,16 @@ class Reading(Frozen):
             raise DataError(f"column {column.name!r} {message}")
         if content in ("text", "category"):
             codes, texts = distinct_texts(column)
-            values, missing = self._read_texts(texts), is_missing_word(texts)
+            values, missing = self._usable(self._read_texts(texts)), is_missing_word(texts)
             unread = np.isnan(values) & ~missing
             return Numbers(_by_row(codes, values, np.nan), _by_row(codes, unread, False))
         if content == "date" and self.kind != "date":
             raise DataError(f"column {column.name!r} must be read as {self.kind}, but contains dates")
-        values = self._read_typed(column, content)
+        values = self._usable(self._read_typed(column, content))
         return Numbers(values, np.isnan(values) & column.notna().to_numpy())
+
+    def _usable(self, values: Floats) -> Floats:
+        return without_far_dates(values) if self.kind == "date" else values
 
     def _read_texts(self, texts: Column) -> Floats:
         if self.kind == "flag":
@@ -137,13 +150,28 @@ def typed_numbers(column: Column) -> Floats:
         column = pd.to_timedelta(column)
     if pd.api.types.is_timedelta64_dtype(column):
         return column.dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return bounded(column).to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def bounded(column: Column) -> Column:
+    """Return a column with infinity for whole numbers that no float can hold, as they are read from a text file."""
+    return column.map(_bounded) if column.dtype == object else column
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, int):
+        try:
+            float(value)
+        except OverflowError:
+            return math.copysign(math.inf, value > 0 or -1)
+    return value
 
 
 def first_of(column: Column, rows: Bools) -> str:
     """Return the first value among some rows, and where it is, for a message."""
     row = int(np.argmax(rows))
-    return f"{column.iloc[[row]].tolist()[0]!r} in row {row}"
+    value = column.iloc[[row]].tolist()[0]
+    return f"{value if isinstance(value, str | int | float) else str(value)!r} in row {row}"
 
 
 def _days(column: Column) -> Floats:

@@ -47,6 +47,11 @@ class ColumnRule(Frozen):
     min_count: int = Field(10, ge=2, le=MOST_NODES)
     """Values in fewer rows than this become "other levels"."""
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the column is no feature, whatever it contains."""
+        return self.kind in ("text", "drop")
+
     @model_validator(mode="after")
     def _settings_of_the_kind(self) -> Self:
         for setting, kinds in _OF_KIND.items():

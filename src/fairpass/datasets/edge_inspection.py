@@ -40,18 +40,20 @@ def inspect_edges(edges: Table, ids: Column, id: str | None) -> EdgeInspection:
         reasons["edges_header"] = "The first row is an edge"
         names = f"its columns are called {listed(edges.columns)}"
         problems.append(Problem(f"the table of edges has no row with names: its first row is an edge, and {names}"))
-    ends = guess_ends(edges, ids, id)
+    usable = edges.usable
+    ends = guess_ends(usable, ids, id)
     if len(ends) < 2:
         lacking = Problem("the table of edges must have two columns, one for each end", stops=True)
         return EdgeInspection(ends, None, settings, reasons, (lacking,))
     others = [name for name in edges.columns if name not in {guess.column for guess in ends}]
     weight = None
     for name in others:
-        if weight is None and is_weight(edges[name]):
+        if weight is None and name in usable and is_weight(usable[name]):
             weight = _weight(edges, name, settings, reasons, problems)
     ignored = [name for name in others if weight is None or name != weight.column]
     if "unweighted" not in settings and weight is None:
-        problems += [_possible_weight(edges[name]) for name in ignored if could_be_weight(edges[name])]
+        numbers = [name for name in ignored if name in usable and could_be_weight(usable[name])]
+        problems += [_possible_weight(usable[name]) for name in numbers]
     if ignored:
         problems.append(Problem(f"columns of the edges that are not used: {listed(ignored)}"))
     known = distinct(ids)

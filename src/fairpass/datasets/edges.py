@@ -10,6 +10,7 @@ import pandas as pd
 
 from fairpass.datasets.column_encoding import as_text
 from fairpass.datasets.column_names import END_WORDS, WEIGHT_WORDS, named
+from fairpass.datasets.column_reading import bounded
 from fairpass.datasets.graph import Bools, Column, Floats, Ints, listed, missing_text, positions
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_files import HeaderNames, Table
@@ -106,20 +107,20 @@ def edge_ends(edges: Table, source: str | None, target: str | None) -> list[Colu
 
 
 def end_names(edges: Table, source: str | None, target: str | None) -> tuple[str, str]:
-    """Return the names of the columns with the ends of edges, which must exist."""
+    """Return the names of the columns with the ends of edges, which must exist and have single values."""
     if len(edges.columns) < 2:
         raise DataError(f"'edges' must have at least two columns (got {len(edges.columns)})")
     source, target = source or edges.columns[0], target or edges.columns[1]
     if source == target:
         raise DataError(f"'source' and 'target' must be different columns of 'edges' (both are {source!r})")
     for column in (source, target):
-        edges.check(column)
+        edges.check_values(column)
     return source, target
 
 
 def edge_weights(column: Column) -> Floats:
     """Return a column of weights as numbers, which must all be positive and finite."""
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = pd.to_numeric(bounded(column), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     problems: dict[WeightProblem, Bools] = {
         "missing": column.isna().to_numpy(dtype=bool),
         "number": np.isnan(numbers),
@@ -153,8 +154,9 @@ def unused_columns(edges: Table, options: TableOptions) -> list[str]:
     used = {options.source or edges.columns[0], options.target or edges.columns[1], options.edge_weight}
     others = [column for column in edges.columns if column not in used]
     if options.edge_weight is None and not options.unweighted:
+        usable = edges.usable
         for column in others:
-            if is_weight(edges[column]):
+            if column in usable and is_weight(usable[column]):
                 raise DataError(
                     f"column {column!r} of 'edges' seems to have weights: use them with edge_weight={column!r}, "
                     f"or treat all edges alike with unweighted=True"
@@ -173,5 +175,5 @@ def is_weight(column: Column) -> bool:
     """Return whether a column has different numbers and is named like a weight."""
     if not named(str(column.name), WEIGHT_WORDS) or column.nunique() < 2:
         return False
-    some = column.dropna().head(_LOOKED_AT)
+    some = bounded(column.dropna().head(_LOOKED_AT))
     return len(some) > 0 and bool(pd.to_numeric(some, errors="coerce").notna().mean() > 0.5)

@@ -267,8 +267,10 @@ def check_finite(column: Column, values: Floats) -> None:
 def check_complete(column: Column, missing: Bools) -> None:
     if missing.any():
         where = first_missing(column.mask(missing))
+        unread = missing & column.notna().to_numpy()
+        such = f", such as {first_of(column, unread)}" if unread.any() else ""
         raise DataError(
-            f"column {column.name!r} has missing values ({where}): fix the table, "
+            f"column {column.name!r} has missing values ({where}){such}: fix the table, "
             f"or choose missing='drop', 'mean' or 'indicator'"
         )
 

@@ -70,7 +70,7 @@ class Encoding(Frozen):
         """Fit the encoding of the features; constant columns, and by option those with missing values, are left out."""
         fitter = ColumnFitter(options, nodes.decimal, training)
         names = feature_columns(nodes, options, grouping.title)
-        fitted = [fit_feature(fitter, feature_column(nodes, name, grouping), grouping) for name in names]
+        fitted = [fit_feature(fitter, nodes, name, grouping) for name in names]
         return cls.of_columns(options.label, labels, grouping, fitted)
 
     @classmethod
@@ -170,12 +170,23 @@ def feature_columns(nodes: Table, options: TableOptions, sensitive_title: str) -
     if options.keep_sensitive:
         taken.discard(sensitive_title)
         candidates += [sensitive_title] if sensitive_title not in candidates else []
-    return [column for column in candidates if column not in taken.union(options.drop)]
+    chosen = [column for column in candidates if column not in taken.union(options.drop)]
+    for column in chosen:
+        if column in nodes and not _left_out_by_rule(column, options):
+            nodes.check_values(column)  # before any is encoded
+    return chosen
 
 
-def fit_feature(fitter: ColumnFitter, column: Column, grouping: Grouping) -> FittedColumn | None:
+def fit_feature(fitter: ColumnFitter, nodes: Table, name: str, grouping: Grouping) -> FittedColumn | None:
     """Return the encoding of a feature, None if it is left out; the index of a group is not scaled."""
-    return fitter.fit(column, "none" if column.name == grouping.title else fitter.options.scale)
+    if _left_out_by_rule(name, fitter.options):
+        return None
+    scale = "none" if name == grouping.title else fitter.options.scale
+    return fitter.fit(feature_column(nodes, name, grouping), scale)
+
+
+def _left_out_by_rule(column: str, options: TableOptions) -> bool:
+    return column in options.columns and options.columns[column].leaves_out
 
 
 def single_precision(name: str, features: Floats) -> NDArray[np.float32]:

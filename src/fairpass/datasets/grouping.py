@@ -49,6 +49,8 @@ class SensitiveColumn(Frozen):
                 raise DataError(
                     f"column {name!r} must contain numbers or dates, which 'sens_bins' cuts (got {found.kind})"
                 )
+            if found.note:
+                logger.warning("column %r: %s", name, found.note)
             edges = _bin_edges(column, _numbers(column, reading), bins, whole=reading.kind == "date")
             texts = [text_of(edge) for edge in edges]
             between = [f"{low} ≤ {name} < {high}" for low, high in pairwise(texts)]

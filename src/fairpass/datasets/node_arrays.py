@@ -50,11 +50,14 @@ class NodeArrays:
 
 
 def check_nodes(nodes: Table, options: TableOptions) -> None:
-    """Refuse an empty table, a column of ids without a role, and by option missing sensitive values."""
+    """Refuse an empty table, roles of columns without single values, ids without a role, and missing groups."""
     if not len(nodes):
         raise DataError("'nodes' must have at least one row (got an empty table)")
     if any(column not in nodes for column in options.roles["label"]) and has_no_header(nodes):
         raise DataError(f"'nodes' has no column {options.label!r}: {NO_HEADER.format(listed(nodes.columns))}")
+    for column in chain(*options.roles.values()):
+        if column in nodes:
+            nodes.check_values(column)
     mentioned = [*options.drop, *(options.features or ()), *chain(*options.roles.values())]
     for column in nodes.columns if options.id is None else ():
         if column.lower() in _ID_NAMES and column not in mentioned:

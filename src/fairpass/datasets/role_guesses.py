@@ -88,7 +88,8 @@ def guess_id(nodes: Table, edges: Table | None) -> tuple[Guess, ...]:
 
 
 def _ids(nodes: Table, edges: Table | None) -> Iterator[_Scored]:
-    columns = [] if edges is None else [_some(edges[name]) for name in edges.columns]
+    usable = None if edges is None else edges.usable
+    columns = [] if usable is None else [_some(usable[name]) for name in usable.columns]
     for name in nodes.columns:
         column = nodes[name]
         if pd.api.types.is_float_dtype(column) or column.nunique() < _ALMOST_ALL * len(column):

@@ -4,14 +4,15 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 
 from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.graph import Column
+from fairpass.datasets.single_values import odd_value
 from fairpass.datasets.text_tables import TextColumns, TextFile, has_decimal_commas, with_types
 from fairpass.errors import DataError, did_you_mean
 from fairpass.files import sha256
@@ -59,13 +60,28 @@ class Table:
         return column in self.frame.columns
 
     def __getitem__(self, column: str) -> Column:
-        self.check(column)
+        self.check_values(column)
         return self.frame[column]
 
     def check(self, column: str) -> None:
         """Refuse a column that does not exist."""
         if column not in self:
             raise DataError(f"'{self.name}' has no column {column!r}: {did_you_mean(column, self.columns)}")
+
+    def check_values(self, column: str) -> None:
+        """Refuse a column that does not exist, or has lists and the like in place of single values."""
+        self.check(column)
+        if odd := self.odd_value(column):
+            expected = "must have single values such as numbers or text"
+            raise DataError(f"column {column!r} of '{self.name}' {expected} (got {odd})")
+
+    def odd_value(self, column: str) -> str:
+        return odd_value(self.frame[column])
+
+    @property
+    def usable(self) -> Self:
+        """This table without the columns that `check_values` refuses."""
+        return replace(self, frame=self.frame[[column for column in self.columns if not self.odd_value(column)]])
 
 
 def read_table(
@@ -160,6 +176,8 @@ def read_parquet(path: Path, name: str, read: Callable[[Path], T]) -> T:
         return read(path)
     except ImportError as error:
         raise DataError(f"reading {str(path)!r} needs pyarrow: pip install fairpass[parquet]") from error
+    except TypeError as error:  # pandas writes lists of pyarrow's own types, but cannot read them
+        raise DataError(f"'{name}': {str(path)!r} has a column that pandas cannot read ({error})") from error
     except (ValueError, OSError) as error:
         raise DataError(f"'{name}': {str(path)!r} is a damaged Parquet file ({error})") from error
 

@@ -18,12 +18,13 @@ from fairpass.datasets.node_arrays import NO_HEADER, has_no_header
 from fairpass.datasets.predictability import Predictability
 from fairpass.datasets.problems import Problem
 from fairpass.datasets.role_guesses import Guess, guess_id, guess_label, guess_sensitive, guess_split
+from fairpass.datasets.single_values import odd_value
 from fairpass.datasets.table_files import Table, TableSource, read_table
 from fairpass.datasets.text_tables import with_types
 from fairpass.datasets.text_values import ISO
 from fairpass.errors import DataError
 
-ContentKind = Literal[ColumnKind, "constant"]
+ContentKind = Literal[ColumnKind, "constant", "other"]
 
 _EXAMPLES = 3
 _GIVEN = "you said so"
@@ -34,6 +35,7 @@ _UNUSABLE = {
     "text": "has {:,} different texts, too many for a category",
     "mixed": "contains values of several types",
     "constant": "has one value only",
+    "other": "contains lists, records or bytes",
     "empty": "has no value in any row",
 }
 # Kinds that need no rule in the settings file if values have the type already.
@@ -59,19 +61,20 @@ class ColumnContent:
 
     @classmethod
     def of(cls, column: Column, decimal: DecimalMark | None = None) -> "ColumnContent":
-        try:
-            counts, spellings = column.value_counts(), spellings_of(column)
-        except TypeError:  # lists or other values that cannot be compared
-            counts, spellings = column.map(str, na_action="ignore").value_counts(), {}
+        name, missing = str(column.name), int(column.isna().sum())
+        if odd_value(column):
+            counts = column.map(str, na_action="ignore").value_counts()
+            return cls(name, "other", len(counts), missing, tuple(counts.index[:_EXAMPLES]))
+        counts, spellings = column.value_counts(), spellings_of(column)
         if spellings:
             counts = as_text(column).replace(spellings).value_counts()
         examples = tuple(_shown(value) for value in counts.index[:_EXAMPLES].tolist())
-        missing, distinct = int(column.isna().sum()), len(counts)
+        distinct = len(counts)
         if distinct == 1:
-            return cls(str(column.name), "constant", distinct, missing, examples, spellings)
+            return cls(name, "constant", distinct, missing, examples, spellings)
         found = recognise(column, usual_decimal=decimal)
         rule = _rule(found, column)
-        return cls(str(column.name), found.kind, distinct, missing, examples, spellings, found.note, rule, found)
+        return cls(name, found.kind, distinct, missing, examples, spellings, found.note, rule, found)
 
 
 def _shown(value: Any) -> str:
@@ -158,7 +161,7 @@ def inspect_tables(
         table[name]  # raises if it does not exist
     if has_no_header(table) and label is None:
         raise DataError(f"'nodes' has no header: {NO_HEADER.format(listed(table.columns))}")
-    names = header_names(lambda cell: bool((texts.frame == cell).any(axis=None)))
+    names = header_names(lambda cell: bool((texts.usable.frame == cell).any(axis=None)))
     pairs = None if edges is None else read_table(edges, "edges", **reading, text_columns=str, names=names)
     found = _Inspector(table, texts, pairs, {"label": label, "id": id}, list(sensitive)).result()
     recognised = {name: why for name, why in _recognised(table, pairs).items() if reading[name] is None}
@@ -185,12 +188,13 @@ class _Inspector:
     def __init__(
         self, nodes: Table, texts: Table, edges: Table | None, given: dict[str, str | None], sensitive: list[str]
     ) -> None:
-        self.nodes, self.texts, self.edges, self.given, self.sensitive = nodes, texts, edges, given, sensitive
-        self.contents = {name: ColumnContent.of(nodes[name], nodes.decimal) for name in nodes.columns}
+        self.nodes, self.texts = nodes.usable, texts.usable
+        self.edges, self.given, self.sensitive = edges, given, sensitive
+        self.contents = {name: ColumnContent.of(nodes.frame[name], nodes.decimal) for name in nodes.columns}
         self.roles = self._roles()
         self.id, self.label, self.split = (self._best(role) for role in ("id", "label", "split"))
         taken = {self.id, self.label, self.split, *self.sensitive}
-        others = [name for name in nodes.columns if name not in taken]
+        others = [name for name in self.contents if name not in taken]
         self.unusable = {
             name: _UNUSABLE[content.kind].format(content.distinct)
             for name, content in self.contents.items()
@@ -198,9 +202,9 @@ class _Inspector:
         }
         usable = [name for name in others if name not in self.unusable]
         people = {guess.column for guess in self.roles["sensitive"]}
-        self.counting = hints.counting_columns(nodes, [name for name in usable if name not in people])
+        self.counting = hints.counting_columns(self.nodes, [name for name in usable if name not in people])
         usable = [name for name in usable if name not in self.counting]
-        self.tree = Predictability({name: (nodes[name], self.contents[name].recognised) for name in usable})
+        self.tree = Predictability({name: (self.nodes[name], self.contents[name].recognised) for name in usable})
         self.undecided = self._undecided(usable)
         asked = {guess.column for guess in self.undecided}
         self.features = [name for name in usable if name not in asked]

@@ -128,7 +128,7 @@ _LOOKS_LIKE_A_DATE = "|".join(
 _SAMPLE = 200
 # Years of two digits are those from 1930 to 2029, as in spreadsheets.
 _TWO_DIGITS, _CENTURY = int(np.datetime64("2030-01-01", "D").astype(int)), 36_525
-_FAR = np.datetime64("2200-01-01")  # such as 9999-12-31, for "never"
+FAR = 2200  # a date from this year on, such as 9999-12-31, stands for "never"
 
 
 class Dates(NamedTuple):
@@ -179,10 +179,15 @@ def _parse(texts: Column, format: str) -> Floats:
 
 
 def days_since_1970(dates: Any) -> Floats:
-    """Return datetimes as days with their fraction, NaN where there is none or it is far in the future."""
-    moments = pd.Series(dates).dt.tz_localize(None).to_numpy().astype("datetime64[us]")
-    days = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
-    return np.where(np.isnat(moments) | (moments >= _FAR), np.nan, days)
+    """Return datetimes as days with their fraction, NaN where there is none."""
+    moments = pd.Series(dates).dt.tz_localize(None).to_numpy()
+    days = (moments - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    return np.where(np.isnat(moments), np.nan, days)
+
+
+def without_far_dates(days: Floats) -> Floats:
+    """Return days since 1970, NaN where they are far in the future: next to such a date, all others look the same."""
+    return np.where(days >= np.datetime64(str(FAR), "D").astype(np.int64), np.nan, days)
 
 
 def _day_of_month(days: Floats) -> Any:

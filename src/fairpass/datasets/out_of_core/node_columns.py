@@ -107,9 +107,9 @@ def encode_columns(
         path = work.path(f"column-{number:04d}.npy")
 
         def make(name: str = name, path: Path = path) -> dict[str, Any]:
-            column = feature_column(table, name, nodes.grouping)
-            encoded = fit_feature(fitter, column, nodes.grouping)
+            encoded = fit_feature(fitter, table, name, nodes.grouping)
             if encoded is not None:
+                column = feature_column(table, name, nodes.grouping)
                 blocks = encoded_blocks(encoded, column, options, training)
                 write_npy(path, (len(column), len(encoded.names)), np.float32, blocks)
             return {"encoded": None if encoded is None else encoded.model_dump()}

@@ -170,7 +170,7 @@ class _Partition:
         edges = self._edges_table(table)
         ends = end_names(edges, self.options.source, self.options.target)
         if self.options.edge_weight is not None:
-            edges.check(self.options.edge_weight)
+            edges.check_values(self.options.edge_weight)
         nodes = read_nodes(self.work, table, self.options)
         self.work.total = _STEPS + count_columns(table, self.options, nodes.grouping) + 2 * self.request.parts
         ids = write_ids(self.work, table, self.options)

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from fairpass.datasets.graph import Column
-from fairpass.datasets.table_files import Table
+from fairpass.datasets.single_values import odd_value
+from fairpass.datasets.table_files import Table, read_parquet
 from fairpass.datasets.text_tables import TextColumns, with_types
 
 _KEPT = 2  # columns in memory: the label and the sensitive attribute are read several times
@@ -41,19 +42,38 @@ class StoredTable(Table):
         return self.rows
 
     def __getitem__(self, column: str) -> Column:
-        self.check(column)
         if column not in self._read:
+            self.check_values(column)
             while len(self._read) >= _KEPT:
                 self._read.pop(next(iter(self._read)))
             self._read[column] = self._column(column)
         return self._read[column]
+
+    def odd_value(self, column: str) -> str:
+        """Look at the first rows that have a value: all values of a Parquet file's column are of one type."""
+        from pyarrow import parquet
+
+        def read(path: Path) -> str:
+            start = 0
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(columns=[column]):
+                    values = batch.to_pandas(ignore_metadata=True)[column]
+                    if values.notna().any():
+                        return odd_value(values.set_axis(range(start, start + len(values))))
+                    start += len(values)
+            return ""
+
+        return read_parquet(self.path, self.name, read) if self.typed else ""
 
     def forget(self) -> None:
         """Free the memory of the columns that were read."""
         self._read.clear()
 
     def _column(self, column: str) -> Column:
-        frame = pd.read_parquet(self.path, engine="pyarrow", columns=[column]).reset_index(drop=True)
+        def read(path: Path) -> pd.DataFrame:
+            return pd.read_parquet(path, engine="pyarrow", columns=[column]).reset_index(drop=True)
+
+        frame = read_parquet(self.path, self.name, read)
         if not self.typed:
             frame = with_types(frame, self.text_columns, comma=self.decimal == ",")
         return frame[column]

@@ -84,7 +84,7 @@ def said_before(options: Mapping[str, Any]) -> Iterator[None]:
         log.setLevel(level)
 
 
-def fitted_graph(provenance: Mapping[str, Any] | None, place: str) -> Data:
+def fitted_graph(provenance: Mapping[str, Any] | None, fitted: str) -> Data:
     """Return the graph that a model was fitted to.
 
     The tables of a run must be unchanged. Tables given by name may have changed: they are then encoded as in the fit,
@@ -92,7 +92,7 @@ def fitted_graph(provenance: Mapping[str, Any] | None, place: str) -> Data:
 
     Args:
         provenance: `provenance_` of the model.
-        place: The directory of `fairpass run` or `fairpass train`, or the tables: "NODES,EDGES", or "NODES" if the
+        fitted: The directory of `fairpass run` or `fairpass train`, or the tables: "NODES,EDGES", or "NODES" if the
             edges were made from features.
     """
     if provenance is None or "encoding" not in provenance:
@@ -100,15 +100,15 @@ def fitted_graph(provenance: Mapping[str, Any] | None, place: str) -> Data:
         raise DataError(f"new nodes can be joined only to a graph of own tables (the model's graph is {origin})")
     if "new" in provenance:
         raise DataError("the model was fitted to a graph that was itself joined from several tables: join it in Python")
-    if place and Path(place).is_dir():
-        nodes, edges = _tables_of_run(provenance, Path(place))
+    if fitted and Path(fitted).is_dir():
+        nodes, edges = _tables_of_run(provenance, Path(fitted))
     else:
-        nodes, edges = _named_tables(place, made=provenance["options"].get("similarity") is not None)
+        nodes, edges = _named_tables(fitted, made=provenance["options"].get("similarity") is not None)
     options = options_of_fit(provenance, nodes, edges)
     if "encoding" in options:
         in_files = provenance["nodes"]["sha256"] is not None
         what = "are not the tables of the fit, or have changed" if in_files else "cannot be compared with the fit's"
-        logger.warning("the tables %s %s: the model knows the graph as it was then", place, what)
+        logger.warning("the tables %s %s: the model knows the graph as it was then", fitted, what)
     with said_before(options):
         return from_tables(nodes, edges, **options)
 
@@ -175,7 +175,7 @@ def _named_tables(place: str, *, made: bool) -> tuple[Path, Path | None]:
     pairs = [(Path(place[:i]), Path(place[i + 1 :])) for i in commas if place[:i] and place[i + 1 :]]
     if not pairs:
         what = "is the table of nodes only" if Path(place).is_file() else "is neither"
-        raise DataError(f"'graph' must be the directory of a run, or NODES,EDGES (got {place!r}, which {what})")
+        raise DataError(f"'fitted' must be the directory of a run, or NODES,EDGES (got {place!r}, which {what})")
     for pair in pairs:
         if all(path.is_file() for path in pair):
             return pair

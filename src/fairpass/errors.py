@@ -116,7 +116,7 @@ def in_digits(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) and abs(number) >= 1000 else f"{number:g}"
 
 
-def first_of(texts: Iterable[str], separator: str = ", ", most: int = 10) -> str:
+def some_of(texts: Iterable[str], separator: str = ", ", most: int = 10) -> str:
     """Return the first few texts for a message, and how many more there are."""
     found = list(texts)
     more = [f"and {len(found) - most} more"] if len(found) > most else []

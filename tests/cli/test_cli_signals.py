@@ -204,6 +204,22 @@ def test_an_interruption_within_a_destructor_ends_what_comes_next(run: Run, monk
     assert (result.exit_code, result.stderr, waited) == (130, "Interrupted\n", [])
 
 
+def test_an_interruption_that_is_lost_in_another_thread_ends_what_comes_next() -> None:
+    class Interrupted:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt
+
+    def command() -> None:
+        thread = threading.Thread(target=lambda lost: None, args=(Interrupted(),))
+        thread.start()
+        thread.join()
+        time.sleep(PATIENCE)
+
+    with pytest.raises(typer.Exit) as end:
+        interruptible(command)
+    assert end.value.exit_code == 130
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interruption_within_an_import_is_one_word(tmp_path: Path, late: bool) -> None:
     """Before there is work to keep, the program ends at once; later, after the import."""

@@ -115,6 +115,11 @@ def test_dates_far_in_the_future(kind: str) -> None:
     assert ColumnContent.of(column).rule is None  # `fairpass init` would stop at 9999-12-31
 
 
+def test_sparse_columns() -> None:
+    dummies = pd.get_dummies(pd.Series(["a", "b"] * 20), sparse=True)
+    assert recognise(dummies["a"]).kind == "flag"
+
+
 def test_doubts_are_said() -> None:
     assert "day and month could be swapped: it is read with the month first" in of(["1/2/2020", "3/4/2020"]).note
     assert "'53,235' is read as 53235" in of(["53,235", "7"]).note

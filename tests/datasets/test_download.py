@@ -99,9 +99,14 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return made
 
 
+def fetched(file: SourceFile, title: str, directory: Path) -> bytes:
+    download.fetch_file(file, title, directory)
+    return (directory / file.path).read_bytes()
+
+
 def test_success(server: Server, tmp_path: Path, pauses: list[float]) -> None:
     directory = tmp_path / "not" / "there" / "yet"
-    assert download.fetch_file(server.file, "Bail", directory) == TABLE
+    assert fetched(server.file, "Bail", directory) == TABLE
     assert [path.name for path in directory.iterdir()] == ["bail.csv"]
     assert (directory / "bail.csv").read_bytes() == TABLE
     assert pauses == []
@@ -121,13 +126,13 @@ def test_a_progress_bar_where_there_is_somebody_to_see_it(
 
 def test_a_second_time_nothing_is_downloaded(server: Server, tmp_path: Path) -> None:
     download.fetch_file(server.file, "Bail", tmp_path)
-    assert download.fetch_file(server.file, "Bail", tmp_path) == TABLE
+    assert fetched(server.file, "Bail", tmp_path) == TABLE
     assert server.requests == 1
 
 
 def test_a_server_that_does_not_announce_a_length(server: Server, tmp_path: Path) -> None:
     server.answers = [Answer(length=None)]
-    assert download.fetch_file(server.file, "Bail", tmp_path) == TABLE
+    assert fetched(server.file, "Bail", tmp_path) == TABLE
 
 
 @pytest.mark.parametrize(
@@ -164,7 +169,7 @@ def test_an_answer_that_is_too_long_is_stopped(
 
 def test_the_expected_size(server: Server, tmp_path: Path) -> None:
     file = server.file.model_copy(update={"size": len(TABLE)})
-    assert download.fetch_file(file, "Bail", tmp_path) == TABLE
+    assert fetched(file, "Bail", tmp_path) == TABLE
 
 
 @pytest.mark.parametrize("drip", [b"1,0\r\n" * 1000, b"1"], ids=["endless", "byte by byte"])
@@ -207,7 +212,7 @@ def test_nobody_answers(server: Server, tmp_path: Path) -> None:
 
 def test_tries_again_after_longer_and_longer_pauses(server: Server, tmp_path: Path, pauses: list[float]) -> None:
     server.answers = [MISSING, TRUNCATED, Answer(body=TAMPERED), Answer()]
-    assert download.fetch_file(server.file, "Bail", tmp_path) == TABLE
+    assert fetched(server.file, "Bail", tmp_path) == TABLE
     assert server.requests == 4
     assert pauses == [1, 2, 3]
 

@@ -254,7 +254,7 @@ def test_unlabelled_nodes_are_refused(make_problem: Make) -> None:
         ("y", torch.arange(60).to_sparse(), r"must be a dense array \(got Tensor: .*to_dense"),
         ("scores", torch.rand(60).to_sparse(), r"must be a dense array \(got Tensor: .*to_dense"),
         ("scores", torch.rand(60, device="meta"), r"must be a dense array \(got Tensor: .*no data"),
-        ("scores", None, r"must be given \(got None\)"),
+        ("scores", None, r"or 'pred' must be given \(got None\)"),
     ],
 )
 def test_wrong_arguments_are_named(make_problem: Make, argument: str, value: object, message: str) -> None:

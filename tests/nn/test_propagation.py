@@ -291,7 +291,7 @@ def test_wrong_inputs(make_graph: MakeGraph) -> None:
         layer(graph.x, None, graph.sens)
     with pytest.raises(ValueError, match=r"'graph' must be an edge_index or what 'prepare' returns \(got str\)"):
         layer.record(graph.x, "x", graph.sens, layer.empty_reference())  # type: ignore[arg-type] # that is the point
-    with pytest.raises(ValueError, match=r"'x_in' must have as many columns as 'channels', 3 \(got 2\)"):
+    with pytest.raises(ValueError, match=r"'x_in' must have shape \(N, 3\), with 'channels' .* \(got \(\d+, 2\)\)"):
         GMMDPropagation(backbone="gat", channels=3).double()(graph.x, graph.edge_index, graph.sens)
     with pytest.raises(ValueError, match=r"'sens' must be a vector of integers \(got NoneType\)"):
         layer(graph.x, graph.edge_index, None)

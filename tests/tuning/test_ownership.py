@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import optuna
 import pytest
@@ -185,7 +186,9 @@ def test_a_lock_tells_whether_a_search_goes_on(tmp_path: Path) -> None:
         with holding.start(holding.HOLD, lock_file(storage), owner) as other:
             assert other.stdout is not None
             assert other.stdout.readline() == "True\n"
-            shared.give_up_lost()
+            late = time.time() + 2 * GRACE  # since their last signs of life
+            with patch("time.time", lambda: late):
+                shared.give_up_lost()
             assert running_trials(shared.study) == [0, 1]
             other.kill()
             other.wait()

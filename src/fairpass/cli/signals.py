@@ -87,6 +87,8 @@ class _Interruption:
         self.came.append(number)
         if self.is_over:
             return
+        if number != signal.SIGINT:
+            signal.signal(signal.SIGINT, self.handle)  # shells let the background commands of a script ignore it
         # Half a module would fail later, with an error that nobody understands.
         is_importing = _is_importing(frame)
         if is_importing and not output.work_has_begun():
@@ -112,7 +114,6 @@ class _Interruption:
             pass
 
     def _raise_soon(self) -> None:
-        signal.signal(signal.SIGINT, self.handle)  # shells let the background commands of a script ignore it
         _thread.start_new_thread(self._send, ())  # a `Thread` needs locks, which the main thread may have
 
     def _send(self) -> None:

@@ -66,14 +66,13 @@ def tune(
     title, plain = f"{method} on {title_of(data)}", None
     with executor:
         tuned = _search(data, method, limit, fixed=fixed, **common)
+        with in_use(directory):  # so that results and pictures are of one command
+            tuned.save(directory / TUNED)
+            for name in PICTURES:
+                draw_front(tuned, directory / name, title=title)
         if other is not None and against is not None:
             plain = _search(data, against, limit, fixed=training.given(other.default_training()), **common)
-    with in_use(directory):  # so that results and pictures are of one command
-        tuned.save(directory / TUNED)
-        if plain is not None:
             plain.save(directory / AGAINST)
-        for name in PICTURES:
-            draw_front(tuned, directory / name, title=title)
     yield tuned.to_dict() | ({} if plain is None else {"against": plain.to_dict()})
     _show(title, tuned, seeds)
     if plain is not None:

@@ -65,8 +65,12 @@ def recognise(column: Column, *, max_levels: int = MAX_LEVELS, usual_decimal: De
     if content == "number" and (code := _code_by_name(column, typed_numbers(column))):
         return _by_levels(column, int(column.nunique()), max_levels, code=code)
     reading = Reading(kind=content)  # type: ignore[arg-type] # not text
-    unread = column[reading.read(column).unread].drop_duplicates() if content == "date" else column.head(0)
-    return Recognised(content, _note_on_unread(unread.map(str), _DATES), reading, len(unread))
+    return _dates(column, reading) if content == "date" else Recognised(content, "", reading)
+
+
+def _dates(column: Column, reading: Reading) -> Recognised:
+    unread = column[reading.read(column).unread].drop_duplicates().map(str)
+    return Recognised("date", _note_on_unread(unread, _DATES), reading, len(unread))
 
 
 class _Texts:

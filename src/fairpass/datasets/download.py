@@ -122,12 +122,13 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
     return outcome.result(seconds)
 
 
-def fetch_file(file: "SourceFile", title: str, directory: Path) -> bytes:
-    """Return the content of a file with a public address, which is downloaded to the data directory if need be."""
+def fetch_file(file: "SourceFile", title: str, directory: Path) -> None:
+    """Download a file with a public address to the data directory, or check the one that is there."""
     path = directory / file.path
-    if not path.exists():
+    if path.exists():
+        read_file(file, title, directory)
+    else:
         _download(file, path)
-    return read_file(file, title, directory)
 
 
 def _download(file: "SourceFile", path: Path) -> None:

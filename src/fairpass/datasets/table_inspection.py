@@ -161,7 +161,8 @@ def inspect_tables(
         table[name]  # raises if it does not exist
     if has_no_header(table) and label is None:
         raise DataError(f"'nodes' has no header: {NO_HEADER.format(listed(table.columns))}")
-    names = header_names(lambda cell: bool((texts.usable.frame == cell).any(axis=None)))
+    usable = texts.usable.frame
+    names = header_names(lambda cell: bool((usable == cell).any(axis=None)))
     pairs = None if edges is None else read_table(edges, "edges", **reading, text_columns=str, names=names)
     found = _Inspector(table, texts, pairs, {"label": label, "id": id}, list(sensitive)).result()
     recognised = {name: why for name, why in _recognised(table, pairs).items() if reading[name] is None}

@@ -51,7 +51,9 @@ def bootstrap_intervals(
     resampling only moves them up, so there the lower end is the estimate itself.
     """
     _check(resamples, seed, level)
-    return sample_intervals(Sample(y, decisions, sens, group_names, None, scores, threshold), resamples, seed, level)
+    sample = Sample(y, decisions, sens, group_names, None, scores, threshold)
+    sample.check_scores()
+    return sample_intervals(sample, resamples, seed, level)
 
 
 def sample_intervals(sample: Sample, resamples: int, seed: int, level: float = 0.95) -> dict[str, Interval]:

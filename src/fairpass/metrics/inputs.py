@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from fairpass.errors import DataError, first_of
+from fairpass.errors import DataError, some_of
 from fairpass.metrics import catalog
 from fairpass.metrics.counts import Counts, Nodes
 from fairpass.parameters import LARGEST_SEED, MOST, check_count, check_index
@@ -128,7 +128,7 @@ class Sample:
         threshold: float = 0.5,
     ) -> None:
         if pred is None and scores is None:
-            raise DataError("'scores' must be given (got None)")
+            raise DataError("'scores' or 'pred' must be given (got None)")
         labels = as_integers(y, "y", labels=True)
         values = np.empty(0) if scores is None else as_scores(scores, labels.size)
         argument = "pred" if scores is None else "decisions"
@@ -151,10 +151,14 @@ class Sample:
         self.nodes = Nodes(self.y, self.sens, names, as_names(group_names, "group_names", int(groups.max())))
         self.counts = self.nodes.counts(self.pred, self.scores)
 
-    def check_probabilities(self) -> None:
-        """Raise `DataError` unless the scores can be compared with a threshold, which logits cannot."""
+    def check_scores(self) -> None:
+        """Raise `DataError` if there are none."""
         if not self.scores.numel():
             raise DataError("'scores' must be given (got None)")
+
+    def check_probabilities(self) -> None:
+        """Raise `DataError` unless the scores can be compared with a threshold, which logits cannot."""
+        self.check_scores()
         low, high = float(self.scores.min()), float(self.scores.max())
         if low < -_ROUNDING or high > 1 + _ROUNDING:
             outside = int(((self.scores < -_ROUNDING) | (self.scores > 1 + _ROUNDING)).sum())
@@ -178,7 +182,7 @@ def report_undefined(what: str, reasons: Sequence[str], undefined: Undefined | N
         raise DataError(f"'undefined' must be 'error' or 'nan' (got {undefined!r})")
     if not reasons:
         return
-    message = f"{what} is undefined: {first_of(dict.fromkeys(reasons), '; ')}"
+    message = f"{what} is undefined: {some_of(dict.fromkeys(reasons), '; ')}"
     if undefined != "nan":
         raise DataError(f"{message} (pass undefined='nan' to go on without it)" if undefined else message)
     from sklearn.exceptions import UndefinedMetricWarning  # the class users filter; here, as the import is slow

@@ -215,10 +215,9 @@ class GMMDPropagation(GMMDOptions, nn.Module, kw_only=False):
         is_dense = isinstance(x_in, Tensor) and x_in.layout == torch.strided and x_in.dim() >= 2 and x_in.numel() > 0
         if not is_dense or x_in.dtype not in (torch.float32, torch.float64):
             raise ValueError(f"'x_in' must be a float32 or float64 tensor (N, c) (got {described(x_in)})")
-        if self.attention is not None and x_in.shape[-1] != self.attention.channels:
-            raise ValueError(
-                f"'x_in' must have as many columns as 'channels', {self.attention.channels} (got {x_in.shape[-1]})"
-            )
+        if self.attention is not None and (x_in.dim() != 2 or x_in.shape[-1] != self.attention.channels):
+            expected = f"(N, {self.attention.channels}), with 'channels' columns"
+            raise ValueError(f"'x_in' must have shape {expected} for attention (got {tuple(x_in.shape)})")
         if not isinstance(graph, Tensor | SparseOperator):
             raise ValueError(f"'graph' must be an edge_index or what 'prepare' returns (got {type(graph).__name__})")
 

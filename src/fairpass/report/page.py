@@ -178,7 +178,7 @@ def write_report(evidences: Sequence[Evidence], out: str | os.PathLike[str], *, 
     and its figures are replaced, but a .json file with results is not.
     """
     page, figures = Path(out), Path(out).with_suffix(".json")
-    if page.suffix not in (".html", ".htm"):
+    if page.suffix != ".html":
         raise DataError(f"'out' must end in .html (got {str(out)!r})")
     if figures.name == FILE or (figures.exists() and not are_figures(figures)):
         raise DataError(f"'out' must have another name: its figures would replace {figures.name} (got {str(out)!r})")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairpass.datasets.graph import MASKS, SPLITS, SplitName
-from fairpass.errors import DataError, first_of
+from fairpass.errors import DataError, some_of
 from fairpass.kernels import Groups
 from fairpass.kernels.mmd import INTEGERS
 from fairpass.nn.calibration import GroupEstimator
@@ -131,7 +131,7 @@ class Task:
             present = world().total(torch.bincount(values[values >= 0], minlength=count)).tolist()
             lacking = [names[i] if names else str(i) for i in range(count) if not present[i]]
             if lacking:
-                raise DataError(f"every {what} must occur in the '{split}' split (got none of {first_of(lacking)})")
+                raise DataError(f"every {what} must occur in the '{split}' split (got none of {some_of(lacking)})")
 
     def sizes(self) -> dict[str, Any]:
         """Return what a program may be built from, as plain data; see `RememberedTask`."""

@@ -151,22 +151,24 @@ def give_up_lost(study: Study, locks: Locks | None = None) -> None:
 
 def _is_lost(trial: FrozenTrial, alive: dict[str, Any], locks: Locks | None) -> bool:
     signed = trial.user_attrs.get(OWNER)
-    if signed is not None and _has_ended(signed, locks):
-        return True
+    has_ended = None if signed is None else _has_ended(signed, locks)
+    if has_ended is not None:
+        return has_ended
     started = trial.datetime_start
     last = alive.get(f"{_ALIVE} {signed}", started.timestamp() if started else 0.0)
     return bool(time.time() - last > GRACE)
 
 
-def _has_ended(owner: str, locks: Locks | None) -> bool:
-    """Return whether a search of this machine is known to have ended; one elsewhere is not."""
+def _has_ended(owner: str, locks: Locks | None) -> bool | None:
+    """Return whether a search has ended; None if only its signs of life can tell, as if it is on another machine."""
     host, process, _ = owner.rsplit(" ", 2)
     if host != socket.gethostname():
-        return False
+        return None
     if locks is not None:
         return not locks.is_held(owner)
     number, mark, space = process.partition(_IN)
-    return os.name == "posix" and mark + space == _process_space() and _is_gone(int(number))
+    is_gone = os.name == "posix" and mark + space == _process_space() and _is_gone(int(number))
+    return is_gone or None  # another process may have its id by now
 
 
 def _process_space() -> str:

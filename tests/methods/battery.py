@@ -245,6 +245,10 @@ class MethodBattery:
             (lambda d: changed(d, sens=torch.zeros_like(d.sens)), "at least two groups"),
             (lambda d: changed(d, train_mask=d.train_mask & (d.y == 0)), "label must occur in the 'train'"),
             (lambda d: changed(d, val_mask=d.val_mask & (d.sens == 1)), "group must occur in the 'val'"),
+            (
+                lambda d: changed(d, val_mask=d.val_mask & ((d.sens == 1) | (d.y == 0)), group_names=["f", "m"]),
+                "the 'val' split cannot be measured: .* group 'f' has no node|label 1 in group 'f'",
+            ),
             (lambda d: changed(d, y=d.y.float()), "'data.y' must be integer"),
             (lambda _: HeteroData(), r"must be a torch_geometric.data.Data \(got HeteroData"),
         ],

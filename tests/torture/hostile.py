@@ -150,13 +150,13 @@ def typed(setting: Setting) -> Report:
     left_out = ["--drop", "more"] if "more" in sources["people"] and random.random() < 0.5 else []
     given = ["--nodes", nodes, "--edges", edges, *ROLES, *left_out, *random.choice(([], LENIENT))]
     report.add(run(["init", nodes, edges, "--out", "new.toml"], folder))
-    report.add(run(["audit", *given], folder))
+    audited = report.add(run(["audit", *given], folder))
     trained = report.add(run(["train", *given, "--epochs", "1", "--method", "gcn", "--out", "o"], folder))
     if trained.code == 0:
         report.add(run(["predict", "o/model.safetensors", *given, "--out", "predictions.csv"], folder))
     parts = report.add(run(["partition", nodes, edges, *given[4:], "--parts", "2", "--out", "parts"], folder))
-    if ending == "parquet" and (parts.code == 0) != (trained.code == 0):
-        report.faults.append(f"'train' ends with {trained.code}, but 'partition' with {parts.code}")
+    if ending == "parquet" and (parts.code == 0) != (audited.code == 0):
+        report.faults.append(f"'audit' ends with {audited.code}, but 'partition' with {parts.code}")
     return report
 
 

@@ -12,7 +12,7 @@ import torch
 import torch.utils.deterministic
 from torch import Tensor
 
-from fairpass.errors import FairpassError, NotFiniteError
+from fairpass.errors import DataError, FairpassError, NotFiniteError
 from fairpass.metrics.split_metrics import SplitMetrics, ThresholdSearch, selection
 from fairpass.nn.fairness import spread
 from fairpass.theory import RepresentationBound
@@ -89,7 +89,11 @@ class EpochMonitor:
         self.nodes = task.nodes("val")
         self._sizes = world().sizes(len(self.nodes))
         y, sens = (world().gather(each[self.nodes], self._sizes) for each in (task.y, task.sens))
-        self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes)
+        labels, groups = task.label_names, task.group_names
+        try:
+            self.metrics = SplitMetrics(y, sens, num_classes=task.num_classes, label_names=labels, group_names=groups)
+        except DataError as error:
+            raise DataError(f"the 'val' split cannot be measured: {error}") from None
         self.search = None
         if isinstance(training.threshold, str) and task.num_classes == 2:
             self.search = ThresholdSearch(y, sens, training.threshold)

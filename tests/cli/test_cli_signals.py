@@ -27,18 +27,15 @@ pytestmark = pytest.mark.usefixtures("reachable")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "to_group"), [(signal.SIGKILL, False), (signal.SIGTERM, False), (signal.SIGHUP, True)]
-)
-def test_workers_do_not_outlive_their_parent(tmp_path: Path, number: signal.Signals, to_group: bool) -> None:
-    """Nor do they say anything, if the terminal is closed for all of them."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_do_not_outlive_their_parent(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "results.json"
     command = ["compare", "german", "--methods", "gcn", "--seeds", "2", "--epochs", "1000000", "--jobs", "2"]
     with Trial([*command, "--out", str(out)], tmp_path / "work", limit=PATIENCE, grace=PATIENCE) as trial:
         # The constants are done at once, and what follows has no end.
         trial.wait_until(lambda: out.exists() and json.loads(out.read_text())["runs"])
         assert len(_workers(trial)) == 2
-        trial.send(number, to_group=to_group)
+        trial.send(number)
         outcome = trial.outcome()
     assert outcome.faults() == []
     if number != signal.SIGKILL:

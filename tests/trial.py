@@ -232,8 +232,10 @@ def _child(
     ready: Any, folder: str, logs: str, environment: dict[str, str], function: Callable[..., Any], arguments: Any
 ) -> None:
     os.setsid()
-    # Those of pytest-xdist ignore Ctrl-C, and the server may have been started while it was blocked.
+    # The server may have been started by a process of pytest-xdist, which ignores Ctrl-C, or of `nohup`, which ignores
+    # the end of a terminal, or while Ctrl-C was blocked.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
     os.environ.update(environment)

@@ -16,10 +16,12 @@ import psutil
 import pytest
 import typer
 from tests.trial import Trial, is_worker
+from torch_geometric.data import Data
 from typer.testing import Result
 
 from fairpass import datasets
 from fairpass.cli.signals import interruptible
+from fairpass.runs.executors import Processes
 
 Run = Callable[..., Result]
 PATIENCE = 300.0  # seconds; about ten are needed
@@ -27,15 +29,18 @@ pytestmark = pytest.mark.usefixtures("reachable")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_workers_do_not_outlive_their_parent(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "to_group"), [(signal.SIGKILL, False), (signal.SIGTERM, False), (signal.SIGHUP, True)]
+)
+def test_workers_do_not_outlive_their_parent(tmp_path: Path, number: signal.Signals, to_group: bool) -> None:
+    """Nor do they say anything, if the terminal is closed for all of them."""
     out = tmp_path / "results.json"
     command = ["compare", "german", "--methods", "gcn", "--seeds", "2", "--epochs", "1000000", "--jobs", "2"]
     with Trial([*command, "--out", str(out)], tmp_path / "work", limit=PATIENCE, grace=PATIENCE) as trial:
         # The constants are done at once, and what follows has no end.
         trial.wait_until(lambda: out.exists() and json.loads(out.read_text())["runs"])
         assert len(_workers(trial)) == 2
-        trial.send(number)
+        trial.send(number, to_group=to_group)
         outcome = trial.outcome()
     assert outcome.faults() == []
     if number != signal.SIGKILL:
@@ -126,6 +131,24 @@ def terminate_without_interruptions() -> None:
         sys.exit(end.exit_code)
 
 
+def sleep_in_workers(place: str, event: str, number: int) -> None:
+    """Do what a command with `--jobs` does that is asked to end while it starts its workers."""
+
+    def command() -> None:
+        interrupt_at(place, event, number)
+        for _ in Processes(2).map(_sleep, Data(), [1, 2]):
+            pass
+
+    try:
+        interruptible(command)
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
+
+
+def _sleep(_: Data, batch: int) -> None:
+    time.sleep(PATIENCE * batch)
+
+
 def end_at_an_interruption() -> None:
     """Do what a command does that has ended before an interruption which was held back."""
 
@@ -155,6 +178,18 @@ def test_an_interruption_leaves_no_lock_for_which_another_thread_waits(place: st
     with Trial((place, event), tmp_path / "work", wait_for_a_thread, limit=60) as trial:
         outcome = trial.outcome()
     assert (outcome.code, outcome.stderr) == (130, "Interrupted\n")
+    assert outcome.faults() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(("place", "event"), [("BaseProcess.start", "call"), ("Popen._launch", "return")])
+def test_an_interruption_leaves_no_worker_that_nobody_knows(
+    place: str, event: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    with Trial((place, event, number), tmp_path / "work", sleep_in_workers, limit=60) as trial:
+        outcome = trial.outcome()
+    assert (outcome.code, outcome.stderr) == (128 + number, "Terminated\n")
     assert outcome.faults() == []
 
 

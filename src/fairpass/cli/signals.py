@@ -19,10 +19,11 @@ from fairpass.lifetime import STARTED_BY
 
 # SIGHUP is sent when a terminal is closed, or a connection lost; not every system has it.
 _SIGNALS = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-# In these methods an exception can come after the lock is taken and before `with` would release it.
-_LOCKING = {
+# In these methods an exception can come after the lock is taken and before `with` would release it, or after a process
+# has been started and before anybody knows it.
+_INDIVISIBLE = {
     *(f"{kind}.{what}" for kind in ("Condition", "_AcquireFutures", "SemLock") for what in ("__enter__", "__exit__")),
-    "Condition._acquire_restore",
+    *("Condition._acquire_restore", "BaseProcess.start"),
 }
 _SOON = 0.05  # seconds
 
@@ -83,7 +84,7 @@ class _Interruption:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         if number != signal.SIGINT:
-            signal.signal(number, signal.SIG_IGN)  # `timeout` sends it twice: to us, and to our group
+            signal.signal(number, _ignore)  # `timeout` sends it twice: to us, and to our group
         self.came.append(number)
         if self.is_over:
             return
@@ -95,7 +96,7 @@ class _Interruption:
             code = _end(self.came)
             output.notices.show_cursor()
             os._exit(code)
-        if is_importing or _is_locking(frame):
+        if is_importing or _is_indivisible(frame):
             self._raise_soon()
         else:
             raise KeyboardInterrupt
@@ -128,13 +129,17 @@ class _Interruption:
                 _thread.interrupt_main()
 
 
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing. Processes that start later would inherit `SIG_IGN`, and could not be terminated."""
+
+
 def _is_importing(frame: FrameType | None) -> bool:
     return any(each.f_code.co_filename.startswith("<frozen importlib") for each in _command_frames(frame))
 
 
-def _is_locking(frame: FrameType | None) -> bool:
-    """Return whether a lock is being taken or released: an exception here could leave it taken for ever."""
-    return any(each.f_code.co_qualname in _LOCKING for each in _command_frames(frame))
+def _is_indivisible(frame: FrameType | None) -> bool:
+    """Return whether an exception here could leave a lock taken, or a process running, for ever."""
+    return any(each.f_code.co_qualname in _INDIVISIBLE for each in _command_frames(frame))
 
 
 def _command_frames(frame: FrameType | None) -> Iterator[FrameType]:

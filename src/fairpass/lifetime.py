@@ -1,13 +1,29 @@
-"""Make a process end when its parent does."""
+"""When processes end: with their parent, and never in the middle of what must not be left half done."""
 
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from threading import Thread
+from types import CodeType
+from typing import TypeVar
 
 STARTED_BY = "FAIRPASS_STARTED_BY"
 """Environment variable with the process id of the parent, for a process that must end with it."""
 _POLL = 0.5  # seconds
+_indivisible = set[CodeType]()
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def indivisible(function: Function) -> Function:
+    """Mark a function that must not be left half done: a command raises an interruption only after it has returned."""
+    _indivisible.add(function.__code__)
+    return function
+
+
+def is_indivisible(code: CodeType) -> bool:
+    """Return whether this is the code of a function that is marked so."""
+    return code in _indivisible
 
 
 def end_with_parent() -> None:

@@ -24,7 +24,15 @@ from typing import Any
 
 from tests.torture.reporting import COUNTED, Part, Report, Setting, Sum
 
-SHARES = {"kills": 0.45, "starts": 0.3, "damage": 0.08, "hostile": 0.05, "numbers": 0.06, "disk": 0.06}
+SHARES = {
+    "kills": 0.35,
+    "interruptions": 0.1,
+    "starts": 0.3,
+    "damage": 0.08,
+    "hostile": 0.05,
+    "numbers": 0.06,
+    "disk": 0.06,
+}
 
 
 def part(name: str) -> Part:

@@ -15,15 +15,14 @@ from typing import Any
 import typer
 
 from fairpass.cli import output
-from fairpass.lifetime import STARTED_BY
+from fairpass.lifetime import STARTED_BY, is_indivisible
 
 # SIGHUP is sent when a terminal is closed, or a connection lost; not every system has it.
 _SIGNALS = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-# In these methods an exception can come after the lock is taken and before `with` would release it, or after a process
-# has been started and before anybody knows it.
-_INDIVISIBLE = {
+# In these methods an exception can come after the lock is taken and before `with` would release it.
+_LOCKING = {
     *(f"{kind}.{what}" for kind in ("Condition", "_AcquireFutures", "SemLock") for what in ("__enter__", "__exit__")),
-    *("Condition._acquire_restore", "BaseProcess.start"),
+    "Condition._acquire_restore",
 }
 _SOON = 0.05  # seconds
 
@@ -96,7 +95,7 @@ class _Interruption:
             code = _end(self.came)
             output.notices.show_cursor()
             os._exit(code)
-        if is_importing or _is_indivisible(frame):
+        if is_importing or _must_go_on(frame):
             self._raise_soon()
         else:
             raise KeyboardInterrupt
@@ -137,9 +136,10 @@ def _is_importing(frame: FrameType | None) -> bool:
     return any(each.f_code.co_filename.startswith("<frozen importlib") for each in _command_frames(frame))
 
 
-def _is_indivisible(frame: FrameType | None) -> bool:
-    """Return whether an exception here could leave a lock taken, or a process running, for ever."""
-    return any(each.f_code.co_qualname in _INDIVISIBLE for each in _command_frames(frame))
+def _must_go_on(frame: FrameType | None) -> bool:
+    """Return whether an exception here could leave something half done, such as a lock taken for ever."""
+    codes = (each.f_code for each in _command_frames(frame))
+    return any(code.co_qualname in _LOCKING or is_indivisible(code) for code in codes)
 
 
 def _command_frames(frame: FrameType | None) -> Iterator[FrameType]:

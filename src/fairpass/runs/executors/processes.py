@@ -7,17 +7,18 @@ import pickle
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import reduction, resource_tracker
-from typing import Any
+from multiprocessing.process import BaseProcess
+from typing import Any, Self
 
 import torch
 from torch_geometric.data import Data
 
-from fairpass.lifetime import end_with_parent
+from fairpass.lifetime import end_with_parent, indivisible
 from fairpass.parameters import MOST_JOBS, check_count
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
@@ -62,11 +63,11 @@ class Processes(Executor):
         running: dict[Future[Any], Batch] = {}
         lost: list[Batch] = []
         jobs = min(self.jobs, len(waiting))
-        with _pool(data, jobs) as submit:
+        with _Pool(data, jobs) as pool:
             while not lost and (waiting or running):
                 try:
                     while waiting and len(running) < jobs:
-                        running[submit(work, waiting[0])] = waiting[0]
+                        running[pool.submit(work, waiting[0])] = waiting[0]
                         waiting.popleft()
                 except _BROKEN:
                     lost.append(waiting.popleft())
@@ -84,39 +85,69 @@ def _one_at_a_time(work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -
     """Compute batches one by one, to find out which one gets its process killed."""
     left = deque(batches)
     while left:
-        with _pool(data, 1) as submit:
+        with _Pool(data, 1) as pool:
             while left:
                 batch = left.popleft()
                 try:
-                    yield batch, submit(work, batch).result()
+                    yield batch, pool.submit(work, batch).result()
                 except _BROKEN:
                     yield batch, None
                     break
 
 
-@contextmanager
-def _pool(data: Data, jobs: int) -> Iterator[Callable[..., "Future[Any]"]]:
-    """Start processes that have the graph; yield a function that submits `work(data, batch)` to them."""
-    before = set(multiprocessing.active_children())
-    _start_tracker()
-    context = multiprocessing.get_context(_START_METHOD)
-    graph = _Parcel(data)
-    arguments: tuple[Any, int] = (graph, max(1, torch.get_num_threads() // jobs))
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=arguments)
+class _Pool:
+    """Processes that have the graph. The end of a `with` block ends them all; after an error, whatever they do."""
 
-    def submit(work: Work[Batch, T], batch: Batch) -> "Future[T]":
-        with _blocked():  # the first call starts the processes
-            return pool.submit(_call, work, batch)
+    def __init__(self, data: Data, jobs: int) -> None:
+        self._data, self._jobs = data, jobs
 
-    try:
-        yield submit
-    except BaseException:
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-        graph.close()
+    # An interruption in the middle of these methods could leave a process that nobody ends.
+    @indivisible
+    def __enter__(self) -> Self:
+        _start_tracker()
+        self._context, self._graph = _Context(), _Parcel(self._data)
+        arguments: tuple[Any, int] = (self._graph, max(1, torch.get_num_threads() // self._jobs))
+        context: Any = self._context
+        self._pool = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_start, initargs=arguments)
+        # Start all processes before the thread that looks after them, which crashes if one is killed while another one
+        # is added. There is no public setting for this.
+        setattr(self._pool, "_safe_to_dynamically_spawn_children", False)  # noqa: B010 # mypy does not know it
+        return self
+
+    @indivisible
+    def submit(self, work: Work[Batch, T], batch: Batch) -> "Future[T]":
+        """Compute `work(data, batch)`. The first call starts the processes."""
+        with _blocked():
+            return self._pool.submit(_call, work, batch)
+
+    @indivisible
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._context.kill_all()
+        self._pool.shutdown(cancel_futures=True)
+        self._context.kill_all()  # a pool that breaks while it starts forgets some of its processes
+        self._graph.close()
+
+
+class _Context:
+    """A context of multiprocessing that remembers the processes it has made."""
+
+    def __init__(self) -> None:
+        self._context: Any = multiprocessing.get_context(_START_METHOD)
+        self._made: list[BaseProcess] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def Process(self, **options: Any) -> BaseProcess:  # noqa: N802 # as multiprocessing calls it
+        self._made.append(self._context.Process(**options))
+        return self._made[-1]
+
+    def kill_all(self) -> None:
+        for each in self._made:
+            if each.pid is not None and each.is_alive():
+                each.kill()
+                each.join()
 
 
 @contextmanager

@@ -160,3 +160,27 @@ def test_those_not_yet_begun_go_on_in_new_processes_together(data: Data) -> None
     assert found.pop(1) is None
     # Two at first, one for each that was being computed when one was killed, and two for all others.
     assert len(set(found.values())) <= 6
+
+
+def number_of(_: Data, batch: int) -> int:
+    return batch
+
+
+@pytest.mark.usefixtures("forked_jobs")
+@pytest.mark.parametrize("victim", [1, 2, 3])
+def test_a_process_that_is_killed_while_others_start_leaves_none_behind(
+    data: Data, monkeypatch: pytest.MonkeyPatch, victim: int
+) -> None:
+    start, started = BaseProcess.start, list[BaseProcess]()
+
+    def kill_one(process: BaseProcess) -> None:
+        start(process)
+        started.append(process)
+        if len(started) == victim:
+            process.kill()
+            process.join()
+
+    monkeypatch.setattr(BaseProcess, "start", kill_one)
+    assert dict(executor_for(3).map(number_of, data, range(6))) == {batch: batch for batch in range(6)}
+    assert len(started) > 3
+    assert not any(process.is_alive() for process in started)

@@ -95,6 +95,15 @@ def interrupt_at(place: str, event: str, number: int = signal.SIGINT) -> None:
     sys.setprofile(interrupt)
 
 
+def end_like(command: Callable[[], None]) -> None:
+    """Call a function as a command, and end this process as it ends."""
+    try:
+        interruptible(command)
+    except typer.Exit as end:
+        time.sleep(0.5)  # an interruption that was held back for too long would come now, as a traceback
+        sys.exit(end.exit_code)
+
+
 def wait_for_a_thread(place: str, event: str) -> None:
     """Do what a command does that waits for a thread and is interrupted."""
 
@@ -108,10 +117,7 @@ def wait_for_a_thread(place: str, event: str) -> None:
             answer.result()
             time.sleep(PATIENCE)  # the interruption comes now, at the latest
 
-    try:
-        interruptible(command)
-    except typer.Exit as end:
-        sys.exit(end.exit_code)
+    end_like(command)
 
 
 def terminate_without_interruptions() -> None:
@@ -125,10 +131,7 @@ def terminate_without_interruptions() -> None:
         time.sleep(PATIENCE)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        interruptible(command)
-    except typer.Exit as end:
-        sys.exit(end.exit_code)
+    end_like(command)
 
 
 def sleep_in_workers(place: str, event: str, number: int) -> None:
@@ -139,10 +142,14 @@ def sleep_in_workers(place: str, event: str, number: int) -> None:
         for _ in Processes(2).map(_sleep, Data(), [1, 2]):
             pass
 
-    try:
-        interruptible(command)
-    except typer.Exit as end:
-        sys.exit(end.exit_code)
+    end_like(command)
+
+
+def hang_in_imports(folder: str) -> None:
+    """Start workers for which the import of torch never ends."""
+    (Path(folder) / "torch.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(3600)\n")
+    sys.path.insert(0, folder)
+    sleep_in_workers("nowhere", "call", signal.SIGINT)
 
 
 def _sleep(_: Data, batch: int) -> None:
@@ -158,11 +165,7 @@ def end_at_an_interruption() -> None:
         with condition:
             pass
 
-    try:
-        interruptible(command)
-    except typer.Exit as end:
-        time.sleep(0.5)  # it would come now, as a traceback
-        sys.exit(end.exit_code)
+    end_like(command)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +181,15 @@ def test_an_interruption_leaves_no_lock_for_which_another_thread_waits(place: st
     with Trial((place, event), tmp_path / "work", wait_for_a_thread, limit=60) as trial:
         outcome = trial.outcome()
     assert (outcome.code, outcome.stderr) == (130, "Interrupted\n")
+    assert outcome.faults() == []
+
+
+@pytest.mark.slow
+def test_workers_do_not_outlive_their_parent_while_they_import(tmp_path: Path) -> None:
+    with Trial([str(tmp_path)], tmp_path / "work", hang_in_imports, limit=60) as trial:
+        trial.wait_until(lambda: (trial.logs / "stdout").read_text().count("importing") == 2)
+        trial.send(signal.SIGKILL)
+        outcome = trial.outcome()
     assert outcome.faults() == []
 
 

@@ -1,8 +1,5 @@
 """Where batches of runs are computed: in this process, in several, or on a Ray cluster."""
 
-from fairpass.runs.executors.executor import KILLED, Executor
-from fairpass.runs.executors.processes import Processes
-from fairpass.runs.executors.ray_cluster import RayCluster
-from fairpass.runs.executors.spelling import executor_for
+import lazy_loader
 
-__all__ = ["KILLED", "Executor", "Processes", "RayCluster", "executor_for"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

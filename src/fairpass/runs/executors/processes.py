@@ -1,6 +1,5 @@
 """Several processes on this machine."""
 
-import mmap
 import multiprocessing
 import os
 import pickle
@@ -18,13 +17,13 @@ from typing import Any, Self
 import torch
 from torch_geometric.data import Data
 
-from fairpass.lifetime import end_with_parent, indivisible
+from fairpass.lifetime import indivisible
 from fairpass.parameters import MOST_JOBS, check_count
+from fairpass.runs.executors import worker
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
 Lost = Generator[tuple[Batch, T | None], None, list[Batch]]
 _BROKEN = (BrokenProcessPool, BrokenPipeError)  # the second if a process is killed before it has read its task
-_CTRL_C = {signal.SIGINT}
 _START_METHOD = "spawn"  # because a fork of a process with threads, as torch has, may hang
 
 
@@ -108,7 +107,7 @@ class _Pool:
         self._context, self._graph = _Context(), _Parcel(self._data)
         arguments: tuple[Any, int] = (self._graph, max(1, torch.get_num_threads() // self._jobs))
         context: Any = self._context
-        self._pool = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_start, initargs=arguments)
+        self._pool = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=worker.start, initargs=arguments)
         # Start all processes before the thread that looks after them, which crashes if one is killed while another one
         # is added. There is no public setting for this.
         setattr(self._pool, "_safe_to_dynamically_spawn_children", False)  # noqa: B010 # mypy does not know it
@@ -118,7 +117,7 @@ class _Pool:
     def submit(self, work: Work[Batch, T], batch: Batch) -> "Future[T]":
         """Compute `work(data, batch)`. The first call starts the processes."""
         with _blocked():
-            return self._pool.submit(_call, work, batch)
+            return self._pool.submit(worker.call, work, batch)
 
     @indivisible
     def __exit__(self, kind: object, *_: object) -> None:
@@ -156,7 +155,7 @@ def _blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
@@ -195,32 +194,7 @@ class _Parcel:
         if os.name != "posix":  # file descriptors cannot be passed on there
             self.file.seek(0)
             return bytes, (self.file.read(),)
-        return _map_file, (reduction.DupFd(self.file.fileno()),)
+        return worker.map_file, (reduction.DupFd(self.file.fileno()),)
 
     def close(self) -> None:
         self.file.close()
-
-
-def _map_file(handle: Any) -> mmap.mmap:
-    descriptor = handle.detach()
-    try:
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-    finally:
-        os.close(descriptor)
-
-
-_graph: Data
-
-
-def _start(graph: bytes | mmap.mmap, threads: int) -> None:
-    global _graph  # noqa: PLW0603 # set once per worker process
-    end_with_parent()
-    _graph = pickle.loads(graph)
-    torch.set_num_threads(threads)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker silently
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
-
-
-def _call(work: Work[Batch, T], batch: Batch) -> T:
-    return work(_graph, batch)

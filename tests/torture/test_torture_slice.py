@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.torture import damage, disk, extreme_numbers, hostile, kills, planted, starts
+from tests.torture import damage, disk, extreme_numbers, hostile, interruptions, kills, planted, starts
 from tests.torture.__main__ import Torture, repeat
 from tests.torture.materials import differences, leftovers, results
 from tests.torture.mutations import change_bytes
@@ -38,6 +38,12 @@ def clean(report: Report) -> None:
 def test_a_killed_training_ends_as_an_undisturbed_one(setting: Setting) -> None:
     report = kills.disturbed("train", setting, [signal.SIGKILL], most=2)
     clean(report)
+
+
+def test_an_interrupted_partition_ends_as_an_undisturbed_one(setting: Setting) -> None:
+    report = interruptions.interrupted("partition", setting, most=2)
+    clean(report)
+    assert report.counts["kills"] == 2
 
 
 def test_concurrent_comparisons_lose_nothing(setting: Setting) -> None:

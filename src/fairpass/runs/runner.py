@@ -114,8 +114,7 @@ def run(
                             made += 1
                         elif store.made_elsewhere(spec):
                             continue
-                        elif found is None:
-                            store.keep(spec, _lost(spec))
+                        elif found is None and _keep_lost(spec, store, claims):
                             made += 1
                         else:
                             busy.append(spec)
@@ -164,6 +163,22 @@ def _wait_for(busy: list[RunSpec], store: RunStore | Comparison) -> tuple[list[R
         if busy:
             time.sleep(_POLL)
     return [], []
+
+
+def _keep_lost(spec: RunSpec, store: RunStore | Comparison, claims: Locks | None) -> bool:
+    """Record that the process of a run was killed, unless another process is making the run now, or has made it."""
+    if claims is None:
+        store.keep(spec, _lost(spec))
+        return True
+    if not claims.acquire(spec.key):
+        return False
+    try:
+        made_elsewhere = store.made_elsewhere(spec)
+        if not made_elsewhere:
+            store.keep(spec, _lost(spec))
+        return not made_elsewhere
+    finally:
+        claims.release(spec.key)
 
 
 def _lost(spec: RunSpec) -> RunRecord:

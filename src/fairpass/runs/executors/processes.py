@@ -7,12 +7,11 @@ import signal
 import tempfile
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import reduction, resource_tracker
+from multiprocessing import connection, reduction, resource_tracker
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 import torch
 from torch_geometric.data import Data
@@ -22,9 +21,8 @@ from fairpass.parameters import MOST_JOBS, check_count
 from fairpass.runs.executors import worker
 from fairpass.runs.executors.executor import Batch, Executor, Results, T, Work
 
-Lost = Generator[tuple[Batch, T | None], None, list[Batch]]
-_BROKEN = (BrokenProcessPool, BrokenPipeError)  # the second if a process is killed before it has read its task
 _START_METHOD = "spawn"  # because a fork of a process with threads, as torch has, may hang
+_ENDING = 5.0  # seconds that an idle process may take to end
 
 
 class Processes(Executor):
@@ -44,137 +42,132 @@ class Processes(Executor):
         return min(self.jobs, batches) <= 1
 
     def map(self, work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-        """Yield each batch with its result, as soon as it is done."""
+        """Yield each batch with its result, as soon as it is done.
+
+        If a process is killed, its batch is computed again at the end, alone: there may not have been enough memory
+        for several. It yields None if that process is killed, too.
+        """
         if self.is_here(len(batches)):
             yield from super().map(work, data, batches)
             return
-        waiting = deque(batches)
-        while waiting:
-            lost = yield from self._together(work, data, waiting)
-            yield from _one_at_a_time(work, data, lost)
-
-    def _together(self, work: Work[Batch, T], data: Data, waiting: deque[Batch]) -> Lost[Batch, T]:
-        """Compute batches until all are done, or a process is killed; return those that were being computed then.
-
-        A killed process (out of memory) breaks the whole pool. Only as many batches are submitted as there are
-        processes, so those that are still in `waiting` cannot be the cause.
-        """
-        running: dict[Future[Any], Batch] = {}
-        lost: list[Batch] = []
-        jobs = min(self.jobs, len(waiting))
-        with _Pool(data, jobs) as pool:
-            while not lost and (waiting or running):
-                try:
-                    while waiting and len(running) < jobs:
-                        running[pool.submit(work, waiting[0])] = waiting[0]
-                        waiting.popleft()
-                except _BROKEN:
-                    lost.append(waiting.popleft())
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for each in done:
-                    try:
-                        yield running[each], each.result()
-                    except BrokenProcessPool:
-                        lost.append(running[each])
-                    del running[each]
-        return [*lost, *running.values()]
+        lost = yield from _compute(work, data, batches, min(self.jobs, len(batches)))
+        for batch in lost:
+            killed = yield from _compute(work, data, [batch], 1)
+            if killed:
+                yield batch, None
 
 
-def _one_at_a_time(work: Work[Batch, T], data: Data, batches: Sequence[Batch]) -> Results[Batch, T]:
-    """Compute batches one by one, to find out which one gets its process killed."""
-    left = deque(batches)
-    while left:
-        with _Pool(data, 1) as pool:
-            while left:
-                batch = left.popleft()
-                try:
-                    yield batch, pool.submit(work, batch).result()
-                except _BROKEN:
-                    yield batch, None
-                    break
+def _compute(
+    work: Work[Batch, T], data: Data, batches: Sequence[Batch], jobs: int
+) -> Generator[tuple[Batch, T], None, list[Batch]]:
+    """Yield batches with their results; return those whose process was killed."""
+    waiting, lost = deque(batches), list[Batch]()
+    with _Workers[Batch](data, jobs) as workers:
+        while waiting or workers.busy:
+            while waiting and len(workers.busy) < jobs:
+                if not workers.give(work, batch := waiting.popleft()):
+                    lost.append(batch)
+            for batch, answer in workers.answers():
+                if answer is None:
+                    lost.append(batch)
+                else:
+                    yield batch, _result(answer)
+    return lost
 
 
-class _Pool:
-    """Processes that have the graph. The end of a `with` block ends them all; after an error, whatever they do."""
+def _result(answer: bytes) -> Any:
+    is_error, found = pickle.loads(answer)
+    if is_error:
+        raise found
+    return found
+
+
+class _Workers(Generic[Batch]):
+    """Processes that have the graph. The end of a `with` block ends them: after an error, whatever they do.
+
+    `ProcessPoolExecutor` will not do. All its processes share two pipes, and a process that is killed while it sends a
+    result leaves the others and the pool waiting forever; it also loses sight of processes that are being started. So
+    each process has a pipe of its own here, whose end says that the process has ended.
+    """
 
     def __init__(self, data: Data, jobs: int) -> None:
-        self._data, self._jobs = data, jobs
+        self._data, self._threads = data, max(1, torch.get_num_threads() // jobs)
+        self._all: list[tuple[BaseProcess, Connection]] = []
+        self._idle: list[Connection] = []
+        self.busy: dict[Connection, Batch] = {}
 
     # An interruption in the middle of these methods could leave a process that nobody ends.
     @indivisible
     def __enter__(self) -> Self:
-        _start_tracker()
-        self._context, self._graph = _Context(), _Parcel(self._data)
-        arguments: tuple[Any, int] = (self._graph, max(1, torch.get_num_threads() // self._jobs))
-        context: Any = self._context
-        self._pool = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=worker.start, initargs=arguments)
-        # Start all processes before the thread that looks after them, which crashes if one is killed while another one
-        # is added. There is no public setting for this.
-        setattr(self._pool, "_safe_to_dynamically_spawn_children", False)  # noqa: B010 # mypy does not know it
+        if hasattr(signal, "SIGHUP"):
+            # A closed terminal sends it to all processes. The tracker of multiprocessing would end, be started again,
+            # and print a traceback for everything that it does not know.
+            with _blocked(signal.SIGHUP):
+                resource_tracker.ensure_running()
+        self._graph = _Parcel(self._data)
         return self
 
     @indivisible
-    def submit(self, work: Work[Batch, T], batch: Batch) -> "Future[T]":
-        """Compute `work(data, batch)`. The first call starts the processes."""
-        with _blocked():
-            return self._pool.submit(worker.call, work, batch)
-
-    @indivisible
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            self._context.kill_all()
-        self._pool.shutdown(cancel_futures=True)
-        self._context.kill_all()  # a pool that breaks while it starts forgets some of its processes
+        for process, pipe in self._all:
+            if kind is not None:
+                process.kill()
+            pipe.close()  # which ends a process that waits for work
+        for process, _pipe in self._all:
+            process.join(_ENDING)
+            process.kill()
+            process.join()
         self._graph.close()
 
+    def give(self, work: Work[Batch, T], batch: Batch) -> bool:
+        """Let a process compute a batch; return False if it was killed before it got it."""
+        message = pickle.dumps((work, batch))
+        while True:
+            is_new = not self._idle
+            try:
+                pipe = self._start() if is_new else self._idle.pop()
+                pipe.send_bytes(message)
+            except (BrokenPipeError, ConnectionResetError):
+                if is_new:
+                    return False
+            else:
+                self.busy[pipe] = batch
+                return True
 
-class _Context:
-    """A context of multiprocessing that remembers the processes it has made."""
+    def answers(self) -> Iterator[tuple[Batch, bytes | None]]:
+        """Wait until a process has an answer, or was killed (None)."""
+        ready = connection.wait([*self.busy])
+        for pipe in [each for each in self.busy if each in ready]:
+            batch, answer = self.busy.pop(pipe), None
+            try:
+                answer = pipe.recv_bytes()
+                self._idle.append(pipe)
+            except (EOFError, OSError):
+                pass
+            yield batch, answer
 
-    def __init__(self) -> None:
-        self._context: Any = multiprocessing.get_context(_START_METHOD)
-        self._made: list[BaseProcess] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def Process(self, **options: Any) -> BaseProcess:  # noqa: N802 # as multiprocessing calls it
-        self._made.append(self._context.Process(**options))
-        return self._made[-1]
-
-    def kill_all(self) -> None:
-        for each in self._made:
-            if each.pid is not None and each.is_alive():
-                each.kill()
-                each.join()
+    @indivisible
+    def _start(self) -> Connection:
+        context: Any = multiprocessing.get_context(_START_METHOD)
+        here, there = multiprocessing.Pipe()
+        process = context.Process(target=worker.serve, args=(there, self._graph, self._threads))
+        with there, _blocked(signal.SIGINT):  # until it is ready: a traceback of its start is of no use
+            process.start()
+        self._all.append((process, here))
+        return here
 
 
 @contextmanager
-def _blocked() -> Iterator[None]:
-    """Block Ctrl-C in the processes that are started here until they are ready: it would interrupt their imports."""
+def _blocked(number: signal.Signals) -> Iterator[None]:
+    """Block a signal in this thread, and in the processes that are started here until they unblock it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _start_tracker() -> None:
-    """Start multiprocessing's tracker of resources, which otherwise starts with the first process.
-
-    It must not get the SIGHUP that a closed terminal sends to all its processes: it would end, be started again, and
-    print a traceback for everything that it does not know.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # starting it has unblocked others
 
 
 class _Parcel:

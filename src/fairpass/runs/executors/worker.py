@@ -7,7 +7,10 @@ import mmap
 import os
 import pickle
 import signal
-from collections.abc import Callable
+import traceback
+from contextlib import suppress
+from functools import cache, partial
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from fairpass.lifetime import end_with_parent
@@ -15,24 +18,41 @@ from fairpass.lifetime import end_with_parent
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-_graph: "Data"
 
-
-def start(graph: bytes | mmap.mmap, threads: int) -> None:
-    """Get ready: import what is needed, and read the graph."""
-    global _graph  # noqa: PLW0603 # set once per worker process
+def serve(pipe: Connection, graph: bytes | mmap.mmap, threads: int) -> None:
+    """Answer each pair of a function and a batch with its result for the graph, until the pipe is closed."""
     end_with_parent()
-    import torch
-
-    _graph = pickle.loads(graph)
-    torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker silently
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    load = cache(partial(_load, graph, threads))
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send_bytes(_answer(pipe.recv_bytes(), load))
 
 
-def call(work: "Callable[[Data, Any], Any]", batch: Any) -> Any:
-    return work(_graph, batch)
+def _load(graph: bytes | mmap.mmap, threads: int) -> "Data":
+    import torch
+
+    torch.set_num_threads(threads)
+    return pickle.loads(graph)
+
+
+def _answer(message: bytes, load: Any) -> bytes:
+    """Return whether there was an error, and the error or the result.
+
+    By plain pickle, tensors are sent as bytes. Multiprocessing sends them as descriptors of shared memory, and there
+    are not enough of both for the models of a large search.
+    """
+    try:
+        work, batch = pickle.loads(message)
+        return pickle.dumps((False, work(load(), batch)))
+    except Exception as error:
+        error.add_note("".join(traceback.format_exception(error)))
+        try:
+            return pickle.dumps((True, error))
+        except Exception:
+            return pickle.dumps((True, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def map_file(handle: Any) -> mmap.mmap:

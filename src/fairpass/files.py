@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from fairpass.lifetime import indivisible
+
 try:
     import fcntl
 except ImportError:  # a platform without locks: temporary files of killed processes stay
@@ -81,11 +83,12 @@ def _new_file(path: Path) -> int:
 def _new_directory(path: Path) -> int:
     while True:
         path.mkdir(0o700)
-        with suppress(FileNotFoundError):  # another process has taken it for left over
+        with suppress(FileNotFoundError):  # another process has removed it as abandoned
             return os.open(os.devnull if fcntl is None else path, os.O_RDONLY)  # Windows opens no directory
 
 
 @contextmanager
+@indivisible  # up to `yield`, and from there on: otherwise the file could be left behind
 def _temporary(target: Path, make: Callable[[Path], int] = _new_file) -> Iterator[Path]:
     """Yield a new empty file or directory that is locked as long as this process uses it."""
     while True:
@@ -98,7 +101,7 @@ def _temporary(target: Path, make: Callable[[Path], int] = _new_file) -> Iterato
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if temporary.exists():
             break
-        os.close(descriptor)  # another process has taken it for left over before it was locked
+        os.close(descriptor)  # another process has removed it as abandoned before it was locked
     try:
         yield temporary
     finally:

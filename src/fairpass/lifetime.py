@@ -1,4 +1,4 @@
-"""When processes end: with their parent, and never in the middle of what must not be left half done."""
+"""End a process with its parent, and mark functions that no interruption may leave half done."""
 
 import multiprocessing
 import os

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairpass.files import PathLike, resolved
+from fairpass.lifetime import indivisible
 
 try:
     import fcntl
@@ -60,6 +61,7 @@ class Locks:
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
 
+    @indivisible
     def acquire(self, name: str) -> bool:
         """Take a lock, unless it is held elsewhere; return whether it is ours now."""
         path, me = self._place(), threading.get_ident()
@@ -74,6 +76,7 @@ class Locks:
             _held[path, name] = [me, 1]
             return True
 
+    @indivisible
     def release(self, name: str) -> None:
         path = self._place()
         with _guard:

@@ -19,7 +19,7 @@ from tests.trial import Trial, command
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _MOST = 4  # interruptions in a row
 _FIRST, _AGAIN = 0.5, 0.2  # probability that the first passing is meant, and that the same signal comes once more
-_SOON = 200  # events between the two
+_SOON = 200  # calls between the two
 _EVENTS = ("call", "c_return")  # after these Python runs the handlers of signals
 _lock = Lock()
 
@@ -43,6 +43,7 @@ def interrupted(name: str, setting: Setting, most: int = _MOST) -> Report:
         outcome = report.add(begun.outcome())
         report.faults += unexpected(outcome)
         if outcome.code == 0:  # what is done is not done again: it may not have come there
+            report.counts["not reached"] += 1
             break
         report.counts["kills"] += 1
     return finished(name, report, setting, expected)
@@ -81,7 +82,7 @@ def record(kept: str, *arguments: str) -> None:
 
 def interrupt(place: str, passing: int, number: int, again: int, *arguments: str) -> None:
     """Run a command, and send a signal to this process when its main thread passes a place for the given time."""
-    left, function = passing, place.split(" ")[1]
+    left, function = passing, place.rsplit(" ", 3)[1]
 
     def watch(frame: FrameType, event: str, called: Any) -> None:
         nonlocal left
@@ -91,14 +92,15 @@ def interrupt(place: str, passing: int, number: int, again: int, *arguments: str
             left -= 1
             if left == 0:
                 left = again
-                sys.setprofile(repeat if again else None)
+                sys.setprofile(None)
+                sys.settrace(repeat if again else None)  # a function for profiles is gone as soon as it raises
                 signal.raise_signal(number)
 
-    def repeat(frame: FrameType, event: str, called: Any) -> None:
+    def repeat(frame: FrameType, event: str, _: object) -> None:
         nonlocal left
-        left -= event in _EVENTS
+        left -= 1
         if left == 0:
-            sys.setprofile(None)
+            sys.settrace(None)
             signal.raise_signal(number)
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as before a command begins
@@ -107,6 +109,7 @@ def interrupt(place: str, passing: int, number: int, again: int, *arguments: str
         command(*arguments)
     finally:
         sys.setprofile(None)
+        sys.settrace(None)
 
 
 def _place(code: Any, event: str, called: str) -> str:

@@ -22,7 +22,7 @@ _SIGNALS = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 # In these methods an exception can come after the lock is taken and before `with` would release it.
 _LOCKING = {
     *(f"{kind}.{what}" for kind in ("Condition", "_AcquireFutures", "SemLock") for what in ("__enter__", "__exit__")),
-    "Condition._acquire_restore",
+    *("Condition._acquire_restore", "Condition._release_save"),
 }
 _SOON = 0.05  # seconds
 
@@ -45,6 +45,7 @@ def interruptible(command: Callable[[], Any]) -> Any:
 
 def _end(came: Sequence[int]) -> int:
     """Say that a command ends, and return its exit code."""
+    output.notices.show_cursor()  # which a bar or a status hides, and an interruption of its start or end leaves so
     number = max(came, key=lambda each: each != signal.SIGINT, default=signal.SIGINT)
     if STARTED_BY not in os.environ:  # otherwise the command that started this worker says it
         output.notices.print("Interrupted" if number == signal.SIGINT else "Terminated", style="yellow")
@@ -92,9 +93,7 @@ class _Interruption:
         # Half a module would fail later, with an error that nobody understands.
         is_importing = _is_importing(frame)
         if is_importing and not output.work_has_begun():
-            code = _end(self.came)
-            output.notices.show_cursor()
-            os._exit(code)
+            os._exit(_end(self.came))
         if is_importing or _must_go_on(frame):
             self._raise_soon()
         else:
@@ -102,7 +101,8 @@ class _Interruption:
 
     def raise_lost(self, hook: Callable[[Any], object], lost: Any) -> None:
         """Interrupt again if an interruption came where Python can raise nothing, such as in a destructor."""
-        if isinstance(lost.exc_value, KeyboardInterrupt):
+        # The handlers of torch's agent raise errors of their own.
+        if isinstance(lost.exc_value, KeyboardInterrupt) or type(lost.exc_value).__name__ == "SignalException":
             self._raise_soon()
         else:
             hook(lost)

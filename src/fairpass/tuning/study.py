@@ -127,12 +127,13 @@ def signs_of_life(study: Study, locks: Locks | None = None) -> Iterator[str]:
     with nullcontext() if locks is None else locks.hold(owner):
         study.set_user_attr(name, time.time())
         thread = Thread(target=beat, daemon=True)
-        thread.start()
         try:
+            thread.start()
             yield owner
         finally:
             searching.release()
-            thread.join(PATIENCE)  # it may wait for a database that does not answer
+            if thread.ident is not None:
+                thread.join(PATIENCE)  # it may wait for a database that does not answer
 
 
 def give_up(study: Study, numbers: Iterable[int]) -> None:

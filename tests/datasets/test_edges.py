@@ -112,6 +112,7 @@ def test_other_columns_are_named_as_ignored(caplog: pytest.LogCaptureFixture) ->
         ([1.0, 0.0], r"must be positive to be the weight of edges \(got 0.0 in row 1\)"),
         ([-2.0, -1.0], r"must be positive to be the weight of edges \(got -2.0 in row 0, and 1 more\)"),
         ([1.0, np.inf], r"column 'weight' of 'edges' must be finite \(got inf in row 1\)"),
+        ([1.0, 1e-60], r"'edges' has weights too small beside the others \(got 1e-60 in row 1: less than 1e-12 of"),
         (["1", "much"], r"must contain numbers to be the weight of edges \(got 'much' in row 1\)"),
     ],
 )
@@ -188,6 +189,8 @@ def test_attention_does_not_ignore_weights() -> None:
         (lambda w: w.long(), r"must be a floating point number .*int64"),
         (lambda w: w - 1, r"'data.edge_weight' must be positive and finite \(got \d+ others\)"),
         (lambda w: w * torch.nan, r"'data.edge_weight' must be positive and finite"),
+        (lambda w: w * 1e13, r"'data.edge_weight' must be at least 1e-12 and at most 1e\+12 \(got \d+ others, such as"),
+        (lambda w: w * 1e-30, r"'data.edge_weight' must be at least 1e-12 .*, such as .*e-3\d\)"),
         (lambda w: w.tolist(), r"'data.edge_weight' must be a tensor"),
     ],
 )

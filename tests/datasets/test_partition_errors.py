@@ -32,6 +32,7 @@ WRONG: dict[str, tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]] = {
     "a missing weight": (people(), friends(w=[*WEIGHTS[1:], None]), {"edge_weight": "w"}),
     "a negative weight": (people(), friends(w=[*WEIGHTS[1:], -1.0]), {"edge_weight": "w"}),
     "an infinite weight": (people(), friends(w=[*WEIGHTS[1:], np.inf]), {"edge_weight": "w"}),
+    "a weight that is too small": (people(), friends(w=[*WEIGHTS[1:], 1e-60]), {"edge_weight": "w"}),
     "a weight that is text": (people(), friends(w=["much"] * FRIENDS), {"edge_weight": "w"}),
     "a weight that is not mentioned": (people(), friends(weight=WEIGHTS), {}),
     "no column of weights": (people(), friends(), {"edge_weight": "w"}),

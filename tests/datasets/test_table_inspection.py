@@ -253,6 +253,17 @@ def test_roles_that_are_given() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "message"),
+    [(1e300, "has numbers too large for 32-bit features (got 1e+300 in row 3)"), (np.inf, "must be finite (got 1 inf")],
+)
+def test_numbers_with_which_no_graph_can_be_made(value: float, message: str) -> None:
+    values = np.random.default_rng(0).normal(size=SIZE)
+    values[3] = value
+    (stops,) = sentences(inspect_tables(people(lot=values), friends()), stops=True)
+    assert stops.startswith(f"column 'lot' {message}")
+
+
+@pytest.mark.parametrize(
     ("name", "words"),
     [("GoodCustomer_id", ["good", "customer", "id"]), ("SEX", ["sex"]), ("home.address2", ["home", "address"])],
 )

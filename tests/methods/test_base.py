@@ -1,6 +1,8 @@
 """What all classifiers share and no single method's nature can change; see `battery.py` for the rest."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -127,6 +129,15 @@ def test_a_refit_that_fails_leaves_the_fitted_model(data: Data, fitted: GCN) -> 
     with pytest.raises(DataError):
         fitted.fit(changed(data, y=None))
     assert torch.equal(fitted.predict_proba(data), before)
+
+
+@pytest.mark.parametrize("surroundings", [torch.no_grad, torch.inference_mode, partial(torch.device, "meta")])
+def test_a_fit_does_not_depend_on_the_modes_of_torch_around_it(data: Data, surroundings: Callable[[], Any]) -> None:
+    expected = GMMD(hidden=4, training=TRAINING).fit(data).predict_proba(data)
+    with surroundings():
+        given = data if surroundings is not torch.inference_mode else data.clone()  # whose tensors have no gradients
+        found = GMMD(hidden=4, training=TRAINING).fit(given).predict_proba(given)
+    assert torch.equal(found, expected)
 
 
 def test_missing_device_is_refused(data: Data) -> None:

@@ -142,7 +142,7 @@ def test_a_criterion_is_kept_by_every_setting(tmp_path: Path) -> None:
         run_project(config, step=step)
     assert load_model(directory(path) / "model.safetensors").hyperparameters["criterion"] == "eo"
     assert manifest(path)["asked"]["tuning"]["criterion"] == "eo"
-    with pytest.raises(DataError, match="step 'train' needs 'tune', which is not done"):
+    with pytest.raises(DataError, match="step 'train' needs 'tune', but it is not done"):
         run_project(config.replaced(criterion="dp"), step="train")
 
 
@@ -180,7 +180,7 @@ def test_a_step_alone(finished: Path) -> None:
 
 def test_a_step_needs_those_before_it(tmp_path: Path) -> None:
     path = write_project(tmp_path)
-    with pytest.raises(DataError, match=r"step 'train' needs 'load', which is not done .*fairpass run fairpass.toml"):
+    with pytest.raises(DataError, match=r"step 'train' needs 'load', but it is not done .*fairpass run fairpass.toml"):
         run(path, step="train")
     assert run(path, step="load").made == ("load",)
     with pytest.raises(DataError, match="step 'train' needs 'tune'"):
@@ -194,9 +194,14 @@ def test_a_lost_file_is_made_again(finished: Path) -> None:
     assert run(finished).made == ("predict",)
 
 
-def test_a_damaged_model_is_trained_again(finished: Path) -> None:
-    (directory(finished) / "models/chosen-1.safetensors").write_bytes(b"not a model")
-    assert "train" in run(finished).made
+def test_a_damaged_model_is_trained_again(finished: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = directory(finished) / "models/chosen-1.safetensors"
+    path.write_bytes(b"not a model")
+    with pytest.raises(DataError, match=r"needs 'train', but .*/models/chosen-1.safetensors has changed since it was"):
+        run(finished, step="report")
+    with caplog.at_level("WARNING", "fairpass"):
+        assert "train" in run(finished).made
+    assert f"{path} has changed since it was written: step 'train' is repeated" in caplog.text
 
 
 def test_changed_tables_are_read_again(tmp_path: Path) -> None:

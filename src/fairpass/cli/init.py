@@ -104,10 +104,11 @@ def _show_tables(found: "Inspection") -> None:
     columns = ("column", "holds", "values", "missing", "for example")
     section(f"{found.nodes}, {found.rows:,} nodes", table(columns, lines, words=["holds", "for example"]))
     if found.edges is not None:
-        ends = " and ".join(repr(found.best(role)) for role in ("source", "target"))
+        ends = [found.best(role) for role in ("source", "target")]
         weight = found.settings.get("edge_weight")
         weighted = "" if weight is None else f", weighted by {weight!r}"
-        section(f"{found.edges}, {found.edge_rows:,} edges", Text(f"between {ends}{weighted}"))
+        joined = "their ends are not known" if None in ends else "between {!r} and {!r}".format(*ends) + weighted
+        section(f"{found.edges}, {found.edge_rows:,} edges", Text(joined))
 
 
 def _show_roles(found: "Inspection") -> None:

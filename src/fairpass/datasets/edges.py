@@ -16,9 +16,10 @@ from fairpass.datasets.options import TableOptions
 from fairpass.datasets.table_files import HeaderNames, Table
 from fairpass.errors import DataError
 
-WeightProblem = Literal["missing", "number", "positive", "finite", "large"]
+WeightProblem = Literal["missing", "number", "positive", "finite", "large", "small"]
 
 _LOOKED_AT = 1_000  # rows that say whether a column has numbers
+LEAST_WEIGHT = 1e-12  # of their mean: sums of others would be lost in rounding
 _SECONDS = 1e8  # larger numbers in a third column are times, not weights
 
 logger = logging.getLogger(__name__)
@@ -127,6 +128,7 @@ def edge_weights(column: Column) -> Floats:
         "positive": ~(numbers > 0),
         "finite": np.isinf(numbers),
         "large": numbers > np.finfo(np.float32).max,
+        "small": numbers < LEAST_WEIGHT * (numbers.mean() if len(numbers) else 0.0),
     }
     for problem, wrong in problems.items():
         if wrong.any():
@@ -144,6 +146,9 @@ def weight_error(column: str, problem: WeightProblem, count: int, row: int, valu
         return DataError(f"{name} must be finite (got inf in row {row})")
     if problem == "large":
         return DataError(f"{name} has weights too large for 32-bit numbers (got {float(value):g} in row {row})")
+    if problem == "small":
+        limit = f"less than {LEAST_WEIGHT:g} of their mean"
+        return DataError(f"{name} has weights too small beside the others (got {float(value):g} in row {row}: {limit})")
     what = "must contain numbers" if problem == "number" else "must be positive"
     more = f", and {count - 1:,} more" if count > 1 else ""
     return DataError(f"{name} {what} to be the weight of edges (got {listed([value])} in row {row}{more})")

@@ -124,7 +124,8 @@ def read_table(
         check_header(header, name, file.where)
         texts = file.columns_of_text(separator, header)
     except DataError as error:
-        raise DataError(str(error) if str(error).startswith("'text_encoding'") else f"'{name}': {error}") from error
+        known = str(error).startswith(("'text_encoding'", f"'{name}'"))
+        raise DataError(str(error) if known else f"'{name}': {error}") from error
     if decimal is None and separator == ";" and has_decimal_commas(texts):
         decimal = ","
     frame = with_types(texts, text_columns, comma=decimal == ",")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
@@ -10,9 +10,11 @@ from fairpass.datasets import problems as hints
 from fairpass.datasets.column_encoding import as_text, note_on_spellings, spellings_of, text_of
 from fairpass.datasets.column_kinds import MAX_LEVELS, ColumnKind, Recognised, recognise
 from fairpass.datasets.column_names import names_people
+from fairpass.datasets.column_reading import NumberKind
 from fairpass.datasets.column_rules import DecimalMark
 from fairpass.datasets.edge_inspection import EdgeInspection, inspect_edges
 from fairpass.datasets.edges import header_names
+from fairpass.datasets.encoded_columns import finite_numbers
 from fairpass.datasets.graph import Column, checked_ids, listed
 from fairpass.datasets.node_arrays import NO_HEADER, has_no_header
 from fairpass.datasets.predictability import Predictability
@@ -293,6 +295,8 @@ class _Inspector:
             yield Problem("no column is left as a feature: decide which may be one", stops=True)
         for name in filter(None, (self.label, *self.sensitive, *self.features)):
             yield from self._notes(name)
+        for name in self.features:
+            yield from _number_errors(self.nodes[name], self.contents[name].recognised)
         missing = {name: content.missing for name, content in self.contents.items()}
         yield from hints.gaps(missing, len(self.nodes.frame), self.sensitive, self.features)
         if label is not None:
@@ -310,6 +314,15 @@ class _Inspector:
             yield Problem(f"column {name!r}: {note_on_spellings(content.spellings)}")
         if content.note and is_feature:
             yield Problem(f"column {name!r}: {content.note}")
+
+
+def _number_errors(column: Column, recognised: Recognised | None) -> Iterator[Problem]:
+    """Yield what is wrong with the numbers of a feature."""
+    if recognised is not None and recognised.kind in get_args(NumberKind):
+        try:
+            finite_numbers(column, recognised.reading)
+        except DataError as error:
+            yield Problem(f"{error}: fix the table, or leave the column out", stops=True)
 
 
 def _id_errors(ids: Column) -> Iterator[Problem]:

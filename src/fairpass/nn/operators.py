@@ -16,7 +16,7 @@ from torch import Tensor
 from fairpass.kernels.backend import described
 from fairpass.kernels.mmd import INTEGERS
 from fairpass.nn.validation import check_choice
-from fairpass.parameters import MOST_NODES, check_count
+from fairpass.parameters import LARGEST, MOST_NODES, SMALLEST, check_count
 
 OperatorKind = Literal["gcn", "gin", "gin_mean", "sage", "gat"]
 
@@ -65,8 +65,12 @@ class SparseOperator:
         check_count("num_nodes", num_nodes, 0, MOST_NODES)
         check_edge_index(edge_index, num_nodes)
         check_choice("kind", kind, OperatorKind)
-        if edge_weight is not None and (bad := int((~edge_weight.isfinite()).sum())):
-            raise ValueError(f"'edge_weight' must be finite (got {bad} NaN or infinite)")
+        if edge_weight is not None:
+            size = edge_weight.abs()
+            usable = (size == 0) | ((size >= SMALLEST) & (size <= LARGEST))  # sums of others may overflow or vanish
+            if bad := int((~usable).sum()):
+                limits = f"0, or between {SMALLEST:g} and {LARGEST:g} in absolute value"
+                raise ValueError(f"'edge_weight' must be {limits} (got {bad} others)")
         matrix = _assemble(edge_index, num_nodes, kind, edge_weight, epsilon, dtype)
         if kind not in ("gin", "gat"):
             _normalise(matrix, symmetrically=kind == "gcn")
@@ -151,7 +155,7 @@ def _assemble(
     ends = np.empty((2, entries), index_type)
     ends[:, :edges] = edge_index.cpu().numpy()
     ends[:, edges:] = np.arange(entries - edges)
-    weights = np.ones(entries, torch.empty(0, dtype=dtype).numpy().dtype)
+    weights = np.ones(entries, torch.empty(0, dtype=dtype, device="cpu").numpy().dtype)
     if edge_weight is not None:
         weights[:edges] = edge_weight.detach().cpu().numpy()
     if kind == "gcn":
@@ -195,7 +199,7 @@ def _csr_tensor(pointers: Tensor, columns: Tensor, values: Tensor) -> Tensor:
     with warnings.catch_warnings():
         # PyTorch warns once per process that CSR is in beta; what we use of it is tested here.
         warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-        return torch.sparse_csr_tensor(pointers, columns, values, (len(pointers) - 1,) * 2)
+        return torch.sparse_csr_tensor(pointers, columns, values, (len(pointers) - 1,) * 2, device=values.device)
 
 
 def _product(x: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:

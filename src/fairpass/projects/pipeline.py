@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +28,12 @@ from fairpass.projects.config import MANIFEST, Config
 from fairpass.projects.steps import STEPS, TRAINED, Step, Trained
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 Status = Literal["running", "done", "failed", "interrupted"]
 
 _KIND = "fairpass run"
+_CHANGED = "has changed since it was written"
 _LIBRARIES = ("torch", "torch-geometric", "numpy", "pandas", "scikit-learn", "optuna")
 
 
@@ -133,13 +136,17 @@ class Workspace:
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def is_done(self, step: Step, inputs: str) -> bool:
-        """Return whether a step was finished with these inputs and its files are unchanged."""
+    def lacks(self, step: Step, inputs: str) -> str | None:
+        """Return why a step has to be made: None if it was finished with these inputs, and its files are unchanged."""
         record = self.steps.get(step.name)
         if record is None or record.status != "done" or record.inputs != inputs:
-            return False
-        files = ((self.path(name), digest) for name, digest in record.outputs.items())
-        return all(path.is_file() and sha256(path) == digest for path, digest in files)
+            return f"it is not done for the current {self.config.file}"
+        for path, digest in ((self.path(name), digest) for name, digest in record.outputs.items()):
+            if not path.is_file():
+                return f"{path} is missing"
+            if sha256(path) != digest:
+                return f"{path} {_CHANGED}"
+        return None
 
     def make(self, step: Step, inputs: str) -> float:
         """Make a step, keep its outcome in the manifest, and return the seconds it took."""
@@ -199,17 +206,18 @@ def _run(
 ) -> Workspace:
     space = Workspace(config, lambda fraction, words: on_event(Event(current, "running", fraction, words)), on_data)
     for name in _before(step) if step is not None else ():
-        if not space.is_done(STEPS[name], space.inputs(STEPS[name])):
-            raise DataError(
-                f"step {step!r} needs {name!r}, which is not done for the current {config.file}: "
-                f"run all steps first (`fairpass run {config.file}`)"
-            )
+        if lacks := space.lacks(STEPS[name], space.inputs(STEPS[name])):
+            again = f"run all steps first (`fairpass run {config.file}`)"
+            raise DataError(f"step {step!r} needs {name!r}, but {lacks}: {again}")
     for current in STEPS.values() if step is None else (STEPS[step],):
         inputs = space.inputs(current)
-        if step is None and space.is_done(current, inputs):
+        lacks = space.lacks(current, inputs)
+        if step is None and lacks is None:
             on_event(Event(current, "skipped"))
             space.skipped += (current.name,)
         else:
+            if lacks is not None and lacks.endswith(_CHANGED):
+                logger.warning("%s: step %r is repeated", lacks, current.name)
             on_event(Event(current, "started"))
             on_event(Event(current, "done", 1.0, seconds=space.make(current, inputs)))
             space.made += (current.name,)

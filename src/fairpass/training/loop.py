@@ -173,9 +173,11 @@ if hasattr(os, "register_at_fork"):
 def seeded(seed: int, *, deterministic: bool) -> Iterator[None]:
     """Draw all random numbers inside from `seed`, and leave the caller's random state as it was.
 
-    Threads take turns: inside, no other thread is in such a block.
+    Threads take turns: inside, no other thread is in such a block. It does not matter whether the caller has turned
+    gradients off, or has set a default device.
     """
-    with _turn, torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    as_usual = torch.inference_mode(False), torch.enable_grad(), torch.device("cpu")
+    with _turn, as_usual[0], as_usual[1], as_usual[2], torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         before = torch.are_deterministic_algorithms_enabled()
         warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
         fill = _memory.fill_uninitialized_memory

@@ -16,7 +16,7 @@ from fairpass.kernels.mmd import INTEGERS
 from fairpass.nn.calibration import GroupEstimator
 from fairpass.nn.operators import OperatorKind, SparseOperator, check_edge_index
 from fairpass.nn.validation import check_choice, check_precision
-from fairpass.parameters import MOST_CLASSES
+from fairpass.parameters import LARGEST, MOST_CLASSES, SMALLEST
 from fairpass.training.tensors import raw_bytes, to_json
 from fairpass.world import world
 
@@ -43,15 +43,15 @@ class Task:
 
     def __init__(self, data: "Data", device: str | torch.device = "cpu", *, need_masks: bool = True) -> None:
         _check_data(data, need_masks)
-        unknown = torch.full((len(data.x),), -1)
-        self.x: Tensor = data.x.detach().to(device, torch.get_default_dtype())
-        self.edge_index: Tensor = data.edge_index.to(device, torch.long)
+        unknown = torch.full((len(data.x),), -1, device=device)
         weight = data.get("edge_weight")
-        self.edge_weight: Tensor | None = None if weight is None else weight.detach().to(device, self.x.dtype)
-        self.y: Tensor = (data.y if data.get("y") is not None else unknown).to(device, torch.long)
-        self.sens: Tensor = (data.sens if data.get("sens") is not None else unknown).to(device, torch.long)
+        self.x: Tensor = _placed(data.x, device, torch.get_default_dtype())
+        self.edge_index: Tensor = _placed(data.edge_index, device, torch.long)
+        self.edge_weight: Tensor | None = None if weight is None else _placed(weight, device, self.x.dtype)
+        self.y: Tensor = _placed(data.y if data.get("y") is not None else unknown, device, torch.long)
+        self.sens: Tensor = _placed(data.sens if data.get("sens") is not None else unknown, device, torch.long)
         self.masks: dict[str, Tensor] = {
-            name: data[f"{name}_mask"].to(device) for name in SPLITS if f"{name}_mask" in data
+            name: _placed(data[f"{name}_mask"], device, torch.bool) for name in SPLITS if f"{name}_mask" in data
         }
         self.feature_names, self.label_names, self.group_names = (list[str](data.get(name) or ()) for name in _NAMES)
         self.sens_column: int | None = data.get("sens_column")
@@ -223,6 +223,14 @@ def _check_features(x: Tensor, least: int) -> None:
         raise DataError(f"'data.x' must be at most {torch.finfo(used).max:.1e} in absolute value {got}")
 
 
+def _placed(values: Tensor, device: str | torch.device, dtype: torch.dtype) -> Tensor:
+    values = values.detach().to(device, dtype)
+    if not values.is_inference():
+        return values
+    with torch.inference_mode(False):  # no gradient can be computed with a tensor made in inference mode
+        return values.clone()
+
+
 def _check_weights(weight: Tensor, edges: int) -> None:
     if weight.shape != (edges,) or not weight.is_floating_point():
         got = f"shape {tuple(weight.shape)}, {weight.dtype}"
@@ -230,6 +238,10 @@ def _check_weights(weight: Tensor, edges: int) -> None:
     weight = weight.to(torch.get_default_dtype())  # in which it is used
     if bad := int((~(weight > 0) | torch.isinf(weight)).sum()):
         raise DataError(f"'data.edge_weight' must be positive and finite (got {bad} others)")
+    beyond = weight[(weight < SMALLEST) | (weight > LARGEST)]
+    if len(beyond):
+        limits = f"at least {SMALLEST:g} and at most {LARGEST:g}"
+        raise DataError(f"'data.edge_weight' must be {limits} (got {len(beyond)} others, such as {beyond[0]:g})")
 
 
 def _check_splits(masks: dict[str, Tensor]) -> None:
@@ -256,7 +268,7 @@ def _warn_of_one_way_edges(edge_index: Tensor, nodes: int) -> None:
     # Edges with one direction only are rarely intended. Sorting takes a while, and most graphs have both directions. So
     # the first test is whether `r'(A - A')s = 0` for two random vectors of integers; a directed graph hardly passes it.
     generator = torch.Generator().manual_seed(0)
-    r, s = torch.randint(-(2**62), 2**62, (2, nodes), generator=generator).to(edge_index.device)
+    r, s = torch.randint(-(2**62), 2**62, (2, nodes), generator=generator, device="cpu").to(edge_index.device)
     difference = 0
     for part in torch.split(edge_index, _EDGES_AT_ONCE, 1):
         source, target = part.long()

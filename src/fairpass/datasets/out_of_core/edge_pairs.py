@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpass.datasets.edges import WeightProblem, unused_columns, weight_error
+from fairpass.datasets.edges import LEAST_WEIGHT, WeightProblem, unused_columns, weight_error
 from fairpass.datasets.graph import AnyInts, missing_ends_error, missing_text, unknown_ends_error
 from fairpass.datasets.options import TableOptions
 from fairpass.datasets.out_of_core.engine import Engine, name, parquet
@@ -149,6 +149,7 @@ class EdgeTable:
             "positive": f"NOT {number} > 0",
             "finite": f"isinf({number})",
             "large": f"{number} > {float(np.finfo(np.float32).max)}",
+            "small": f"{number} < {LEAST_WEIGHT} * (SELECT avg({number}) FROM {rows} e)",
         }
         for problem, condition in wrong.items():
             count, first = self.engine.row(f"SELECT count(*), min(file_row_number) FROM {rows} e WHERE {condition}")

@@ -140,7 +140,7 @@ class Trial:
             if self.ends_within(0.05):
                 raise RuntimeError(f"it ended too early:\n{self.outcome().describe()}")
             if time.monotonic() > deadline:
-                raise TimeoutError(f"waited {self.limit:.0f} s in vain")
+                raise TimeoutError(f"condition not met within {self.limit:.0f} s")
 
     def send(self, number: int, *, to_group: bool = False) -> None:
         """Send a signal to the process, or also to those that it has started, as a terminal does."""
@@ -203,7 +203,7 @@ class Trial:
 
 
 def is_worker(process: psutil.Process) -> bool:
-    """Return whether a process does a share of the work; multiprocessing has others, which keep books."""
+    """Return whether a process is a worker, and not a helper of multiprocessing such as its resource tracker."""
     with suppress(psutil.Error):
         return any(word in ("fairpass", "--multiprocessing-fork") for word in process.cmdline())
     return False
@@ -254,5 +254,5 @@ def _child(
     except BaseException:
         traceback.print_exc()
         code = 1
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what comes now is no part of the command
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is over
     sys.exit(code)

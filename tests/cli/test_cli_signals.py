@@ -21,6 +21,8 @@ from typer.testing import Result
 
 from fairpass import datasets
 from fairpass.cli.signals import interruptible
+from fairpass.files import write_text
+from fairpass.locks import Locks
 from fairpass.runs.executors import Processes
 
 Run = Callable[..., Result]
@@ -145,6 +147,18 @@ def sleep_in_workers(place: str, event: str, number: int) -> None:
     end_like(command)
 
 
+def write_files(place: str, event: str, folder: str) -> None:
+    """Do what a command does that is interrupted while it takes a lock or writes a file."""
+
+    def command() -> None:
+        interrupt_at(place, event)
+        with Locks(Path(folder) / ".lock").hold("a lock"):
+            write_text(Path(folder) / "file.txt", "text")
+            time.sleep(PATIENCE)
+
+    end_like(command)
+
+
 def hang_in_imports(folder: str) -> None:
     """Start workers for which the import of torch never ends."""
     (Path(folder) / "torch.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(3600)\n")
@@ -175,6 +189,7 @@ def end_at_an_interruption() -> None:
         ("Condition.__exit__", "call"),
         ("_AcquireFutures.__enter__", "c_return"),
         ("_AcquireFutures.__exit__", "call"),
+        ("Condition._release_save", "c_return"),
     ],
 )
 def test_an_interruption_leaves_no_lock_for_which_another_thread_waits(place: str, event: str, tmp_path: Path) -> None:
@@ -182,6 +197,18 @@ def test_an_interruption_leaves_no_lock_for_which_another_thread_waits(place: st
         outcome = trial.outcome()
     assert (outcome.code, outcome.stderr) == (130, "Interrupted\n")
     assert outcome.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("place", "event"), [("_new_file", "return"), ("_temporary", "return"), ("Locks.acquire", "return")]
+)
+def test_an_interruption_leaves_neither_temporary_files_nor_locks(place: str, event: str, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    with Trial((place, event, str(folder)), tmp_path / "work", write_files, limit=60) as trial:
+        outcome = trial.outcome()
+    assert (outcome.code, outcome.stderr) == (130, "Interrupted\n")
+    assert {each.name for each in folder.iterdir()} <= {"file.txt"}
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import typer
 from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, names_in, parse_parameters
-from fairpass.cli.output import bar, choose_threads, print_line, section, working
+from fairpass.cli.output import STARTING, bar, choose_threads, print_line, section, working
 from fairpass.cli.results import show_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def attribute(
     execution: ExecutionOptions = HERE,
     out: Path | None = None,
 ) -> Result:
-    with working("Starting"):
+    with working(STARTING):
         from fairpass import methods
         from fairpass.experiments.attribution import Attribution
         from fairpass.metrics.detectable import detectable

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from fairpass.cli import output
 from fairpass.cli.options import HERE, ExecutionOptions, Result, command, names_in
-from fairpass.cli.output import bar, choose_threads, note, print_line, working
+from fairpass.cli.output import STARTING, bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_table
 from fairpass.errors import DataError
 
@@ -27,7 +27,7 @@ def benchmark(
     execution: ExecutionOptions = HERE,
     out: Path = Path("benchmark"),
 ) -> Result:
-    with working("Starting"):
+    with working(STARTING):
         from fairpass.datasets import check_available
         from fairpass.experiments.benchmark import BenchmarkResults, Protocol, run_benchmark, write_benchmark
         from fairpass.experiments.benchmark.tables import metric_table, worth_table

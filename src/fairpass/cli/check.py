@@ -10,7 +10,7 @@ from rich.text import Text
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.evaluate import load_like_fit, load_stored_model
 from fairpass.cli.options import PredictionOptions, Result, command, spelled
-from fairpass.cli.output import Cells, console, print_line, section, table, working
+from fairpass.cli.output import STARTING, Cells, console, print_line, section, table, working
 from fairpass.cli.results import title_of
 from fairpass.projects.sections import LIMIT_NAMES
 
@@ -35,7 +35,7 @@ def check(
 ) -> Result:
     limits = dict(zip(LIMIT_NAMES, (max_dp, max_eo, min_impact_ratio), strict=True))
     flags = {name: f"--{name.replace('_', '-')}" for name in (*LIMIT_NAMES, "confidence")}
-    with working("Starting"):
+    with working(STARTING):
         from fairpass.metrics.limits import check_limits
 
     try:

@@ -8,7 +8,7 @@ import typer
 
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, names_in
-from fairpass.cli.output import bar, choose_threads, note, print_line, working
+from fairpass.cli.output import STARTING, bar, choose_threads, note, print_line, working
 from fairpass.cli.results import show_rows, title_of
 from fairpass.errors import DataError
 from fairpass.locks import in_use
@@ -36,7 +36,7 @@ def compare(
 ) -> Result:
     if out is not None and out.suffix != ".json":
         raise typer.BadParameter(f"--out must end in .json (got {str(out)!r})")
-    with working("Starting"):
+    with working(STARTING):
         from fairpass.methods import method, names
         from fairpass.runs import Comparison
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from fairpass.cli.options import field_options, spelled
-from fairpass.cli.output import working
+from fairpass.cli.output import STARTING, working
 from fairpass.datasets.options import FeatureScale, TableOptions
 from fairpass.errors import DataError, suggestion
 
@@ -79,7 +79,7 @@ class GraphOptions:
                 return join_parts(self.parts)
         if self.name is not None:
             self._only(_OF_BENCHMARKS, f"the benchmark {self.name!r}: only own tables have it")
-            with working("Starting"):
+            with working(STARTING):
                 from fairpass import datasets
                 from fairpass.datasets.registry import is_college_file
 

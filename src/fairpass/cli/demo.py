@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairpass.cli.compare import keep, run_comparison
 from fairpass.cli.options import Result, command
-from fairpass.cli.output import bullets, choose_threads, print_line, section, working
+from fairpass.cli.output import STARTING, bullets, choose_threads, print_line, section, working
 from fairpass.cli.results import show_rows, title_of
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ _CONSTANT = "constant"
 
 @command
 def demo(out: Path = Path("fairpass-demo")) -> Result:
-    with working("Starting"):
+    with working(STARTING):
         from fairpass import datasets
         from fairpass.runs import Comparison, summarise
 
-        choose_threads()  # beside other programs on two cores, a fit took ten times as long with two threads
-        out.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
+    choose_threads()  # beside other programs on two cores, a fit took ten times as long with two threads
+    out.mkdir(parents=True, exist_ok=True)  # finds out early if it cannot be written
+    with working(f"Loading {_GRAPH}"):
         splits = [datasets.load(_GRAPH, split_seed=seed) for seed in _SEEDS]
     classifiers = _classifiers()
     comparisons = [Comparison.of(classifiers, data) for data in splits]

@@ -19,7 +19,6 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -70,6 +69,15 @@ class _Stderr:
         return getattr(sys.stderr, "rich_proxied_file", sys.stderr)  # beside a bar, rich has its own in this place
 
 
+STARTING = "Starting"  # what commands are doing while they import what they need, and nothing else
+_begun = False
+
+
+def work_has_begun() -> bool:
+    """Return whether there may be work to keep, processes to stop, or files to remove."""
+    return _begun
+
+
 console = PlainConsole()
 notices = PlainConsole(file=_Stderr())
 
@@ -78,9 +86,14 @@ def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
-def working(doing: str) -> Status:
+@contextmanager
+def working(doing: str) -> Iterator[None]:
     """Show on a terminal that something takes a while."""
-    return notices.status(Text(doing))
+    global _begun  # noqa: PLW0603 # signals are handled for the whole process
+    _begun = _begun or doing != STARTING
+    with notices.status(Text(doing)):
+        yield
+    _begun = True
 
 
 def section(title: str, *content: RenderableType) -> None:
@@ -132,14 +145,6 @@ def rows(cells: Iterable[tuple[RenderableType, ...]]) -> Table:
 
 def bullets(sentences: Iterable[str]) -> Table:
     return rows(("-", Text(sentence)) for sentence in sentences)
-
-
-_begun = False
-
-
-def work_has_begun() -> bool:
-    """Return whether there may be work to keep, or processes to stop."""
-    return _begun
 
 
 @contextmanager

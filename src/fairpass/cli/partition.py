@@ -8,7 +8,7 @@ import typer
 
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, command
-from fairpass.cli.output import bar, print_line, section, table, working
+from fairpass.cli.output import STARTING, bar, print_line, section, table, working
 
 if TYPE_CHECKING:
     from fairpass.datasets.parts import Manifest
@@ -49,7 +49,7 @@ def _partition_tables(
     nodes: Path, edges: Path, graph: PartitionOptions, parts: int, out: Path, memory: str
 ) -> "Manifest":
     options = graph.table_options()
-    with working("Starting"):
+    with working(STARTING):
         from fairpass.datasets.out_of_core.partition import partition as partition_tables
 
     with bar(_SHARES, out) as show:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from fairpass.cli import output
 from fairpass.cli.options import HERE, ExecutionOptions, Result, command, names_in
-from fairpass.cli.output import bar, choose_threads, note, print_line, rows, section, working
+from fairpass.cli.output import STARTING, bar, choose_threads, note, print_line, rows, section, working
 from fairpass.cli.results import show_table
 from fairpass.errors import DataError
 
@@ -28,7 +28,7 @@ def reproduce(
     execution: ExecutionOptions = HERE,
     out: Path | None = None,
 ) -> Result:
-    with working("Starting"):
+    with working(STARTING):
         from fairpass.experiments import ITEMS, ItemResults, write_item
         from fairpass.experiments.settings import DATASETS
         from fairpass.runs import RunStore

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from fairpass.cli.options import TEXTS, Result, command, field_options, spelled
-from fairpass.cli.output import bar, choose_threads, note, rows, section, working
+from fairpass.cli.output import STARTING, bar, choose_threads, note, rows, section, working
 from fairpass.cli.results import show_rows
 from fairpass.errors import validation_message
 from fairpass.locks import in_use
@@ -57,7 +57,7 @@ def run(
     include_people: bool = False,
     settings: SettingsOptions,
 ) -> Result:
-    with working("Starting"):
+    with working(STARTING):
         choice = settings.chosen()
         asked = load_config(config).replaced(choice=choice, **settings.tuning)
         asked = asked.with_people() if include_people else asked

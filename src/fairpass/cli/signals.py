@@ -44,7 +44,7 @@ def interruptible(command: Callable[[], Any]) -> Any:
 
 
 def _end(came: Sequence[int]) -> int:
-    """Say that a command ends, and return its exit code."""
+    """Print how a command ended, and return its exit code."""
     output.notices.show_cursor()  # which a bar or a status hides, and an interruption of its start or end leaves so
     number = max(came, key=lambda each: each != signal.SIGINT, default=signal.SIGINT)
     if STARTED_BY not in os.environ:  # otherwise the command that started this worker says it
@@ -94,7 +94,7 @@ class _Interruption:
         is_importing = _is_importing(frame)
         if is_importing and not output.work_has_begun():
             os._exit(_end(self.came))
-        if is_importing or _must_go_on(frame):
+        if is_importing or _must_not_interrupt(frame):
             self._raise_soon()
         else:
             raise KeyboardInterrupt
@@ -136,8 +136,8 @@ def _is_importing(frame: FrameType | None) -> bool:
     return any(each.f_code.co_filename.startswith("<frozen importlib") for each in _command_frames(frame))
 
 
-def _must_go_on(frame: FrameType | None) -> bool:
-    """Return whether an exception here could leave something half done, such as a lock taken for ever."""
+def _must_not_interrupt(frame: FrameType | None) -> bool:
+    """Return whether an exception here could leave something half done, such as a lock that nobody releases."""
     codes = (each.f_code for each in _command_frames(frame))
     return any(code.co_qualname in _LOCKING or is_indivisible(code) for code in codes)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import Result, TrainingOptions, command, parse_parameters
-from fairpass.cli.output import bar, in_short, note, print_line, section, table, working
+from fairpass.cli.output import STARTING, bar, in_short, note, print_line, section, table, working
 from fairpass.cli.results import show_evaluation, title_of
 from fairpass.cli.train_source import check_options, explained_to_parent, opened, start_workers
 from fairpass.documents import write_document
@@ -37,7 +37,7 @@ def train(
     workers: int | None = None,
 ) -> Result:
     check_options(graph, workers, track or ())
-    with working("Starting"):
+    with working(STARTING):
         from fairpass import methods
         from fairpass.distributed.processes import is_worker
         from fairpass.training.tracking import open_tracker
@@ -106,7 +106,7 @@ def train(
 
 @command
 def methods() -> Result:
-    with working("Starting"):
+    with working(STARTING):
         from fairpass.methods import method, names
         from fairpass.methods.estimator import Stage
 

@@ -10,7 +10,7 @@ import typer
 
 from fairpass.cli import output
 from fairpass.cli.data_options import GraphOptions
-from fairpass.cli.output import choose_threads, note, working
+from fairpass.cli.output import STARTING, choose_threads, note, working
 from fairpass.errors import FairpassError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def explained_to_parent() -> Iterator[None]:
 
 def start_workers(parts: Path, workers: int | None, model: "NodeClassifier") -> None:
     """Check everything that can be checked here, and run this very command in as many processes as there are parts."""
-    with working("Starting"):
+    with working(STARTING):
         from fairpass.datasets.parts import Manifest
         from fairpass.distributed.launch import launch
         from fairpass.distributed.task import check_size

@@ -9,7 +9,18 @@ from rich.text import Text
 
 from fairpass.cli.data_options import GraphOptions
 from fairpass.cli.options import HERE, ExecutionOptions, Result, TrainingOptions, command, parse_parameters
-from fairpass.cli.output import bar, bullets, choose_threads, facts, in_short, print_line, section, table, working
+from fairpass.cli.output import (
+    STARTING,
+    bar,
+    bullets,
+    choose_threads,
+    facts,
+    in_short,
+    print_line,
+    section,
+    table,
+    working,
+)
 from fairpass.cli.results import percent, title_of
 from fairpass.errors import DataError
 from fairpass.locks import in_use
@@ -43,7 +54,7 @@ def tune(
     execution: ExecutionOptions = HERE,
     out: Path | None = None,
 ) -> Result:
-    with working("Starting"):
+    with working(STARTING):
         from fairpass import methods
         from fairpass.tuning import draw_front
         from fairpass.tuning.budget import Budget, parse_time

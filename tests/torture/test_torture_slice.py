@@ -41,9 +41,7 @@ def test_a_killed_training_ends_as_an_undisturbed_one(setting: Setting) -> None:
 
 
 def test_an_interrupted_partition_ends_as_an_undisturbed_one(setting: Setting) -> None:
-    report = interruptions.interrupted("partition", setting, most=2)
-    clean(report)
-    assert report.counts["kills"] == 2
+    clean(interruptions.interrupted("partition", setting, most=1))
 
 
 def test_concurrent_comparisons_lose_nothing(setting: Setting) -> None:
@@ -105,6 +103,36 @@ def test_the_harness_kills_and_knows_it(tmp_path: Path) -> None:
     assert (outcome.code, outcome.sent, outcome.faults(), kills.unexpected(outcome)) == (-9, 9, [], [])
     other = Outcome((), 1, "", "", 0.0, sent=signal.SIGTERM)
     assert kills.unexpected(other) == ["after SIGTERM it ends with 1"]
+
+
+@pytest.mark.usefixtures("reachable")
+def test_the_harness_interrupts_where_and_as_often_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[str] = []
+
+    def interrupt(*_: object) -> None:
+        passed.append("interrupted")
+        raise TimeoutError
+
+    def step(name: str) -> None:
+        passed.append(name)
+
+    def command() -> None:
+        for name in ("tidy up", "a", "b", "c"):
+            try:
+                step(name)
+            except TimeoutError:
+                step("tidy up")
+
+    code = step.__code__
+    monkeypatch.setattr(interruptions, "command", command)
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        place = f"{code.co_filename} {code.co_qualname} call "
+        with pytest.raises(TimeoutError):
+            interruptions.interrupt(place, 3, signal.SIGUSR1, 1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert passed == ["tidy up", "a", "interrupted", "interrupted"]
 
 
 def test_the_harness_notices_lost_and_foreign_and_double_results() -> None:

@@ -150,6 +150,14 @@ def test_a_killed_process_costs_its_own_run_only(data: Data) -> None:
     }
 
 
+def test_processes_of_which_none_can_start_are_killed_processes(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(process: BaseProcess) -> None:
+        raise BrokenPipeError  # as for a process that is killed before it has read what it should do
+
+    monkeypatch.setattr(BaseProcess, "start", start)
+    assert dict(executor_for(2).map(number_of, data, range(3))) == dict.fromkeys(range(3))
+
+
 def killed_while_answering(_: Data, batch: int) -> bytes:
     def send_half(pipe: Connection, content: bytes) -> None:
         if len(content) < 100:  # the length of what follows

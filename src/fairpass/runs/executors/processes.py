@@ -136,7 +136,7 @@ class _Workers(Generic[Batch]):
 
     def answers(self) -> Iterator[tuple[Batch, bytes | None]]:
         """Wait until a process has an answer, or was killed (None)."""
-        ready = connection.wait([*self.busy])
+        ready = connection.wait([*self.busy]) if self.busy else []  # for nothing it would wait forever
         for pipe in [each for each in self.busy if each in ready]:
             batch, answer = self.busy.pop(pipe), None
             try:
